@@ -1,0 +1,48 @@
+// Attention over one sequence: any rectangle of queries and keys, with whatever the plan opens.
+//   s_ij = scale_i · (rot(q_i)·rot(k_j)·score_scale + content_ij + bias_ij),  z_i = Σ_j softmax_j(s_ij) v_j (+ value term)
+// reference.cpp is the plain three-loop version; fused.cpp works in tiles with an online softmax and O(T) memory;
+// backward.cpp recomputes the scores through the same inline function as fused.cpp.
+#pragma once
+#include "position/doors.h"
+
+namespace lw {
+
+using Contents = std::span<const std::unique_ptr<ContentTerm>>;
+
+// Query r is token offset + r; keys are tokens 0 … keys − 1. Head h of token t lies at base + t·stride + h·head_dim, query
+// head h reads key/value head h / (heads / kv_heads). Pointers need not be aligned. A row that sees nothing yields zeros.
+struct AttentionInput {
+  int queries = 0, keys = 0, offset = 0;
+  int heads = 1, kv_heads = 1, head_dim = 1;
+  const float *q = nullptr, *k = nullptr, *v = nullptr;
+  ptrdiff_t q_stride = 0, k_stride = 0, v_stride = 0;  // floats from token to token
+  bool keys_rotated = false;  // k comes from a cache that holds rotated keys: rotate only q
+};
+
+// Everything that attention needs beyond inputs and output. Reused between calls.
+struct AttentionScratch { Buffer<float> floats; };
+
+// plan covers tokens 0 … max(keys, offset + queries) − 1 at least. Content terms have had begin() and sequence() already.
+// out: row r, head h at out + r·out_stride + h·head_dim. lse: log-sum-exp [heads][queries], or nullptr (−∞ for an empty row).
+// False: out of memory.
+[[nodiscard]] bool attention(const AttentionInput& in, const Plan& plan, Contents contents, float* out, ptrdiff_t out_stride,
+                             float* lse, AttentionScratch& scratch);
+[[nodiscard]] bool attention_reference(const AttentionInput& in, const Plan& plan, Contents contents, float* out,
+                                       ptrdiff_t out_stride, float* lse);
+
+// Gradients. dq, dk, dv have the strides of q, k, v and are written (=), not accumulated; offset must be 0 and
+// keys == queries (training) and keys_rotated false. `gradient` (may be nullptr) is accumulated for its non-empty parts.
+// Content terms: begin() and sequence() have been called for this sequence; afterwards call sequence_backward().
+struct AttentionGradient { float *dq, *dk, *dv; PlanGradient* plan; };
+[[nodiscard]] bool attention_backward(const AttentionInput& in, const Plan& plan, Contents contents, const float* out,
+                                      const float* dout, ptrdiff_t out_stride, const float* lse,
+                                      const AttentionGradient& gradient, AttentionScratch& scratch);
+
+// Rotates head vectors in place: x + t·stride + h·head_dim for t < count, h < heads, by the plan's angles of token
+// first + t; inverse turns the other way (the backward of the forward). Gradient of the angles is rotate_backward's.
+void rotate(const Rotation& rotation, float* x, ptrdiff_t stride, int count, int heads, int head_dim, int first, bool inverse);
+// rotated: the rotated vectors, dx: gradient with respect to them; angle [·][pairs] of token first + t += …
+void rotate_angle_backward(const Rotation& rotation, const float* rotated, const float* dx, ptrdiff_t stride, int count,
+                           int heads, int head_dim, int first, float* angle);
+
+}  // namespace lw

@@ -1,0 +1,30 @@
+// The one catalogue: tests, gradient checks, goldens, fuzzing, benches, docs and menus all loop over it.
+// Adding an encoding: its file in encodings/, its line here, its reference in tests/oracle.
+#pragma once
+#include <string>
+
+#include "position/encoding.h"
+
+#define LENGTHWISE_ENCODINGS(X) \
+  X(nope)                       \
+  X(sinusoidal)                 \
+  X(learned)                    \
+  X(random_sorted)              \
+  X(rope)                       \
+  X(dynamic_ntk)                \
+  X(alibi)                      \
+  X(t5)                         \
+  X(shaw)                       \
+  X(transformer_xl)             \
+  X(cope)                       \
+  X(forget_gate)                \
+  X(window)                     \
+  X(log_n)
+
+namespace lw {
+
+std::span<const Entry> catalogue();
+const Entry* find_encoding(std::string_view name);  // nullptr: unknown
+std::string catalogue_json();                        // the descriptors, as JSON
+
+}  // namespace lw

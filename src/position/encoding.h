@@ -1,0 +1,189 @@
+// What an encoding is. Each is a plain struct in encodings/<name>.cpp with a descriptor and the hooks of the doors it
+// opens; `Adapter` turns it into the one virtual interface, and refuses at compile time a descriptor and hooks that
+// disagree: a misspelt hook, a door nobody declared, a learned parameter without gradient.
+#pragma once
+#include <concepts>
+#include <string_view>
+
+#include "position/doors.h"
+#include "simd/random.h"
+
+namespace lw {
+
+struct Option {
+  enum Kind { number, integer, flag, choice } kind;
+  const char* name;
+  double initial, least, most;   // choice: index into choices; flag: 0 or 1
+  const char* choices;           // "a|b|c" for choice, else nullptr
+  const char* meaning;           // English
+  const char* meaning_zh;        // 中文
+};
+
+enum class Past { same, degrades, refuses };  // what happens past L: by design the same, gets worse, is an error
+
+struct Descriptor {
+  const char* name;
+  const char* title;
+  const char* title_zh;
+  const char* paper;          // "Authors year, Title, arXiv:…"
+  unsigned doors;
+  std::span<const Option> options;
+  Past past;
+  const char* past_note;      // one sentence
+  const char* past_note_zh;
+  bool causal_only = false;
+  bool per_layer = false;     // learned parameters: one set for each layer (default: one set shared by all layers)
+};
+
+// The values of a descriptor's options, in its order.
+class Options {
+ public:
+  explicit Options(std::span<const Option> specs) : specs_(specs) {
+    for (auto& o : specs) values_.push_back(o.initial);
+  }
+  double operator[](std::string_view name) const {
+    for (size_t i = 0; i < specs_.size(); i++) if (name == specs_[i].name) return values_[i];
+    std::abort();  // an encoding asked for an option that it does not declare
+  }
+  int integer(std::string_view name) const { return int((*this)[name]); }
+  bool flag(std::string_view name) const { return (*this)[name] != 0; }
+  // From text, as in a spec; checks kind, range and choices.
+  Error set(std::string_view encoding, std::string_view name, std::string_view value);
+  std::span<const Option> specs() const { return specs_; }
+  double value(size_t i) const { return values_[i]; }
+
+ private:
+  std::span<const Option> specs_;
+  std::vector<double> values_;
+};
+
+// A learned tensor. The owner of the parameters (a model, or a stack on its own) points value and gradient at its arena.
+struct Parameter {
+  enum Init { zero, one, normal, uniform, custom } init;  // normal(0, a); uniform(a, b); custom: the encoding's initialise()
+  const char* name;
+  int rows, columns;
+  double a = 0, b = 0;
+  float* value = nullptr;     // [rows][columns]
+  float* gradient = nullptr;  // accumulated into
+  bool decay = false;         // weight decay
+  size_t size() const { return size_t(rows) * columns; }
+};
+
+struct Rotary { int pairs; Pairing pairing; };
+
+// The hooks, by name. A struct E opens a door exactly when it has the hook.
+template <class E> concept OpensIds = requires(E e, std::span<double> p, Random* r) { e.ids(p, r); };
+template <class E> concept OpensInput = requires(E e, std::span<const double> p, float* out) { e.input(p, out); };
+template <class E> concept OpensRotation = requires(E e, std::span<const double> p, int n, double* angles) {
+  { e.rotary() } -> std::same_as<Rotary>; e.rotation(p, n, angles); };
+template <class E> concept OpensBias = requires(E e, std::span<const double> d, float* out) { e.bias(d, out); };
+template <class E> concept OpensContent = requires(E e) { { e.content() } -> std::same_as<std::unique_ptr<ContentTerm>>; };
+template <class E> concept OpensPattern = requires(E e, int i, int n, std::vector<Interval>& out) { e.pattern(i, n, out); };
+template <class E> concept OpensScale = requires(E e, std::span<const int> seen, float* out) { e.scale(seen, out); };
+template <class E> concept Learned = requires(E e) { std::span<Parameter>(e.parameters); };
+template <class E> concept InputLearns = requires(E e, std::span<const double> p, const float* g) { e.input_backward(p, g); };
+template <class E> concept RotationLearns = requires(E e, std::span<const double> p, int n, const float* g) { e.rotation_backward(p, n, g); };
+template <class E> concept BiasLearns = requires(E e, std::span<const double> d, const float* g) { e.bias_backward(d, g); };
+template <class E> concept ScaleLearns = requires(E e, std::span<const int> seen, const float* g) { e.scale_backward(seen, g); };
+
+class Encoding {
+ public:
+  virtual ~Encoding() = default;
+  virtual const Descriptor& descriptor() const = 0;
+  virtual std::span<Parameter> parameters() = 0;
+  virtual void initialise(Random&) = 0;   // parameters with Init::custom
+  virtual void project() = 0;             // after an optimiser step: put parameters back into their allowed range
+  // Refuses positions it cannot serve (for instance past a table). `length`: tokens present now.
+  virtual Error refuse(std::span<const double> positions, int length) = 0;
+
+  // ids: changes positions in place. random != nullptr while training (draw anew), nullptr in evaluation.
+  virtual void ids(std::span<double> positions, Random* random) = 0;
+  // input: out [n][width] += vector of each position.
+  virtual void input(std::span<const double> positions, float* out) = 0;
+  virtual void input_backward(std::span<const double> positions, const float* gradient) = 0;
+  virtual float embedding_scale() = 0;
+  // rotation: angles [n][pairs] in radians; `length` tokens are present now (only length_dependent ones may use it).
+  virtual Rotary rotary() = 0;
+  virtual bool length_dependent() = 0;
+  virtual void rotation(std::span<const double> positions, int length, double* angles) = 0;
+  virtual void rotation_backward(std::span<const double> positions, int length, const float* gradient) = 0;
+  // bias: out [H][n] += bias at each distance Δ = p_i − p_j (may be negative or fractional).
+  virtual void bias(std::span<const double> distances, float* out) = 0;
+  virtual void bias_backward(std::span<const double> distances, const float* gradient) = 0;
+  virtual float score_scale() = 0;        // 0: the usual 1/√D
+  virtual std::unique_ptr<ContentTerm> content() = 0;
+  // pattern: appends the intervals of keys that query i of `length` may see (causality is applied afterwards).
+  virtual void pattern(int query, int length, std::vector<Interval>& out) = 0;
+  // scale: out [H][n] *= factor of a row that may see seen[i] keys.
+  virtual void scale(std::span<const int> seen, float* out) = 0;
+  // gradient: of the factors this encoding wrote (product with the others already applied).
+  virtual void scale_backward(std::span<const int> seen, const float* gradient) = 0;
+};
+
+template <class E>
+class Adapter final : public Encoding {
+  static constexpr unsigned doors = E::descriptor.doors;
+  static_assert(OpensIds<E> == opens(doors, Door::ids), "ids: the descriptor and the hook disagree");
+  static_assert(OpensInput<E> == opens(doors, Door::input), "input: the descriptor and the hook disagree");
+  static_assert(OpensRotation<E> == opens(doors, Door::rotation), "rotation: the descriptor and the hook disagree");
+  static_assert(OpensBias<E> == opens(doors, Door::bias), "bias: the descriptor and the hook disagree");
+  static_assert(OpensContent<E> == (opens(doors, Door::content) || opens(doors, Door::value)),
+                "content: the descriptor and the hook disagree");
+  static_assert(OpensPattern<E> == opens(doors, Door::pattern), "pattern: the descriptor and the hook disagree");
+  static_assert(OpensScale<E> == opens(doors, Door::scale), "scale: the descriptor and the hook disagree");
+  static_assert(doors != 0 || requires { E::opens_no_door; }, "an encoding that opens no door must say so");
+  static constexpr bool learns = InputLearns<E> || RotationLearns<E> || BiasLearns<E> || ScaleLearns<E> || OpensContent<E>;
+  static_assert(!Learned<E> || learns, "a learned parameter without a gradient: add the door's _backward hook");
+  static_assert(Learned<E> || !(InputLearns<E> || RotationLearns<E> || BiasLearns<E> || ScaleLearns<E>),
+                "a _backward hook without learned parameters");
+
+ public:
+  Adapter(const Options& options, const Shape& shape) : e_(options, shape) {}
+  const Descriptor& descriptor() const override { return E::descriptor; }
+  std::span<Parameter> parameters() override { if constexpr (Learned<E>) return e_.parameters; else return {}; }
+  void initialise(Random& r) override { if constexpr (requires { e_.initialise(r); }) e_.initialise(r); }
+  void project() override { if constexpr (requires { e_.project(); }) e_.project(); }
+  Error refuse(std::span<const double> p, int n) override {
+    if constexpr (requires { e_.refuse(p, n); }) return e_.refuse(p, n); else return {};
+  }
+  void ids(std::span<double> p, Random* r) override { if constexpr (OpensIds<E>) e_.ids(p, r); }
+  void input(std::span<const double> p, float* out) override { if constexpr (OpensInput<E>) e_.input(p, out); }
+  void input_backward(std::span<const double> p, const float* g) override { if constexpr (InputLearns<E>) e_.input_backward(p, g); }
+  float embedding_scale() override { if constexpr (requires { e_.embedding_scale(); }) return e_.embedding_scale(); else return 1; }
+  Rotary rotary() override { if constexpr (OpensRotation<E>) return e_.rotary(); else return {0, Pairing::interleaved}; }
+  bool length_dependent() override { if constexpr (requires { E::length_dependent; }) return E::length_dependent; else return false; }
+  void rotation(std::span<const double> p, int n, double* angles) override { if constexpr (OpensRotation<E>) e_.rotation(p, n, angles); }
+  void rotation_backward(std::span<const double> p, int n, const float* g) override {
+    if constexpr (RotationLearns<E>) e_.rotation_backward(p, n, g);
+  }
+  void bias(std::span<const double> d, float* out) override { if constexpr (OpensBias<E>) e_.bias(d, out); }
+  void bias_backward(std::span<const double> d, const float* g) override { if constexpr (BiasLearns<E>) e_.bias_backward(d, g); }
+  float score_scale() override { if constexpr (requires { e_.score_scale(); }) return e_.score_scale(); else return 0; }
+  std::unique_ptr<ContentTerm> content() override { if constexpr (OpensContent<E>) return e_.content(); else return nullptr; }
+  void pattern(int i, int n, std::vector<Interval>& out) override { if constexpr (OpensPattern<E>) e_.pattern(i, n, out); }
+  void scale(std::span<const int> seen, float* out) override { if constexpr (OpensScale<E>) e_.scale(seen, out); }
+  void scale_backward(std::span<const int> seen, const float* g) override { if constexpr (ScaleLearns<E>) e_.scale_backward(seen, g); }
+
+ private:
+  E e_;
+};
+
+// A line of the catalogue.
+struct Entry {
+  const Descriptor* descriptor;
+  bool learned;
+  Error (*check)(const Options&, const Shape&);
+  std::unique_ptr<Encoding> (*make)(const Options&, const Shape&);
+};
+
+// Options are in range already when an encoding's own check (optional, static) sees them.
+template <class E>
+constexpr Entry entry() {
+  return {&E::descriptor, Learned<E>,
+          [](const Options& o, const Shape& s) -> Error {
+            if constexpr (requires { E::check(o, s); }) return E::check(o, s); else return {};
+          },
+          [](const Options& o, const Shape& s) -> std::unique_ptr<Encoding> { return std::make_unique<Adapter<E>>(o, s); }};
+}
+
+}  // namespace lw

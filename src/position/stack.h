@@ -1,0 +1,46 @@
+// A stack: the encodings of one layer, from a spec such as "rope:base=500000+log_n" or "random_sorted:max=512+alibi".
+//   spec := term ('+' term)*      term := name (':' option '=' value)*
+// Biases add, scales multiply, patterns unite, ids wrap everything; two encodings that both rotate are an error.
+#pragma once
+#include <string_view>
+
+#include "position/catalogue.h"
+
+namespace lw {
+
+class Stack {
+ public:
+  // Parses, checks every option and the shape, makes the encodings. Parameters are not bound yet.
+  static Error make(std::string_view spec, const Shape& shape, Stack& out);
+
+  // The plan for tokens 0 … positions.size() − 1 that carry these numbers (finite; any real), or 0 … length − 1.
+  // `present`: how many tokens exist now, for encodings whose frequencies depend on it (0: all of them).
+  // `random`: non-null while training. Out of memory is an error too.
+  Error plan(std::span<const double> positions, int present, Random* random, Plan& out);
+  Error plan(int length, int present, Random* random, Plan& out);
+  // Sizes a gradient for the learned doors of this plan and zeroes it.
+  Error size_gradient(const Plan& plan, PlanGradient& out);
+  // Gradient of the plan's tables → gradient of the parameters (accumulated).
+  Error plan_backward(const Plan& plan, int present, const PlanGradient& gradient);
+  // Fresh content terms, in the order of the stack; empty when the content door is closed.
+  std::vector<std::unique_ptr<ContentTerm>> content();
+
+  std::span<const std::unique_ptr<Encoding>> encodings() const { return encodings_; }
+  std::vector<Parameter*> parameters();
+  void initialise(Random& random);   // every bound parameter
+  void project();
+  unsigned doors() const;
+  bool learned() const { return learned_; }
+  bool per_layer() const;            // some encoding wants its own parameters in each layer
+  bool length_dependent() const;     // cached keys must be kept unrotated
+  const Shape& shape() const { return shape_; }
+  const std::string& spec() const { return spec_; }  // canonical
+
+ private:
+  Shape shape_;
+  std::string spec_;
+  bool learned_ = false;
+  std::vector<std::unique_ptr<Encoding>> encodings_;
+};
+
+}  // namespace lw
