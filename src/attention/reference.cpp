@@ -1,0 +1,89 @@
+// Attention as its definition says: three loops, in double. Everything faster is tested against this.
+#include <cmath>
+#include <limits>
+
+#include "attention/attention.h"
+
+namespace lw {
+namespace {
+
+bool sees(const Plan& plan, int query, int key) {
+  const Pattern& pattern = plan.pattern;
+  if (pattern.begin.empty()) return !plan.causal || key <= query;
+  for (int n = pattern.begin[query]; n < pattern.begin[query + 1]; n++)
+    if (pattern.intervals[n].first <= key && key < pattern.intervals[n].last) return true;
+  return false;
+}
+
+// Head vector x of token `token`, turned.
+void turn(const Rotation& rotation, const float* x, int head_dim, int token, double* out) {
+  for (int d = 0; d < head_dim; d++) out[d] = x[d];
+  for (int k = 0; k < rotation.pairs; k++) {
+    int a = rotation.pairing == Pairing::half ? k : 2 * k, b = rotation.pairing == Pairing::half ? k + rotation.pairs : 2 * k + 1;
+    double c = rotation.cosine[size_t(token) * rotation.pairs + k], s = rotation.sine[size_t(token) * rotation.pairs + k];
+    out[a] = c * x[a] - s * x[b], out[b] = c * x[b] + s * x[a];
+  }
+}
+
+double dot(const double* a, const double* b, int n) {
+  double sum = 0;
+  for (int i = 0; i < n; i++) sum += a[i] * b[i];
+  return sum;
+}
+
+}  // namespace
+
+bool attention_reference(const AttentionInput& in, const Plan& plan, Contents contents, float* out, ptrdiff_t out_stride,
+                         float* lse) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const int D = in.head_dim, T = in.keys;
+  const double score_scale = plan.score_scale ? plan.score_scale : 1 / std::sqrt(double(D));
+  const Rotation none, &key_rotation = in.keys_rotated ? none : plan.rotation;
+  Buffer<double> q, keys, score, sum;            // [D], [T][D], [T], [D]
+  Buffer<float> raw, term, weight, read;         // [T], [T], [T], [D]
+  if (!q.resize(D) || !keys.resize(size_t(T) * D) || !score.resize(T) || !sum.resize(D) || !raw.resize(T) || !term.resize(T) ||
+      !weight.resize(T) || !read.resize(D))
+    return false;
+
+  for (int h = 0; h < in.heads; h++) {
+    const int kv = h / (in.heads / in.kv_heads);
+    for (int j = 0; j < T; j++) turn(key_rotation, in.k + j * in.k_stride + kv * D, D, j, &keys[size_t(j) * D]);
+    for (int r = 0; r < in.queries; r++) {
+      const int i = in.offset + r;
+      const float* head_q = in.q + r * in.q_stride + h * D;
+      turn(plan.rotation, head_q, D, i, q.data());
+      int first = T, last = 0;
+      for (int j = 0; j < T; j++) {
+        if (sees(plan, i, j)) first = std::min(first, j), last = j + 1;
+        score[j] = dot(q.data(), &keys[size_t(j) * D], D) * score_scale, raw[j] = float(score[j]);
+      }
+      const Row row{h, i, head_q, first, last};
+      term.fill(0), weight.fill(0), read.fill(0), sum.fill(0);
+      if (first < last)
+        for (auto& content : contents) content->row(row, raw.data(), term.data());
+
+      double max = -infinity, total = 0;
+      for (int j = first; j < last; j++) {
+        score[j] += term[j];
+        if (!plan.bias.table.empty()) score[j] += plan.bias.row(h, i)[j];
+        if (!plan.scale.empty()) score[j] *= plan.scale[size_t(h) * plan.length + i];
+        if (!sees(plan, i, j)) score[j] = -infinity;
+        if (score[j] > max || std::isnan(score[j])) max = score[j];  // NaN stays
+      }
+      const bool empty = max == -infinity;
+      for (int j = first; j < last && !empty; j++) total += score[j] = std::exp(score[j] - max);
+      for (int j = first; j < last && !empty; j++) {
+        if (score[j] == 0) continue;  // what is not seen cannot spoil the sum, not even a NaN
+        weight[j] = float(score[j] / total);
+        for (int d = 0; d < D; d++) sum[d] += score[j] / total * in.v[j * in.v_stride + kv * D + d];
+      }
+      if (!empty)
+        for (auto& content : contents) content->read(row, weight.data(), read.data());
+      for (int d = 0; d < D; d++) out[r * out_stride + h * D + d] = float(sum[d] + read[d]);
+      if (lse) lse[size_t(h) * in.queries + r] = float(empty ? -infinity : max + std::log(total));
+    }
+  }
+  return true;
+}
+
+}  // namespace lw
