@@ -1,0 +1,63 @@
+#include "nn/activation.h"
+
+#include "simd/simd.h"
+
+namespace lw {
+using namespace simd;
+
+static f32x4 sigmoid(f32x4 x) { return splat(1) / (splat(1) + exp(-x)); }
+
+void silu(float* y, const float* x, size_t count) {
+  each(count, [&](size_t i, auto at) { at.store(y + i, at.load(x + i) * sigmoid(at.load(x + i))); });
+}
+
+// σ(x)·(1 + x·(1 − σ(x)))
+static f32x4 silu_slope(f32x4 x, f32x4 s) { return s * madd(x, splat(1) - s, splat(1)); }
+
+void silu_backward(float* dx, const float* dy, const float* x, size_t count) {
+  each(count, [&](size_t i, auto at) {
+    f32x4 in = at.load(x + i);
+    at.store(dx + i, at.load(dy + i) * silu_slope(in, sigmoid(in)));
+  });
+}
+
+// (1 + tanh u) / 2 = σ(2u), so gelu(x) = x·σ(2u) with 2u = x·(a + b·x²).
+static const f32x4 gelu_a = splat(1.5957691216f), gelu_b = splat(0.0713548163f);  // 2·√(2/π), and 0.044715 times that
+
+void gelu(float* y, const float* x, size_t count) {
+  each(count, [&](size_t i, auto at) {
+    f32x4 in = at.load(x + i);
+    at.store(y + i, in * sigmoid(in * madd(gelu_b, in * in, gelu_a)));
+  });
+}
+
+void gelu_backward(float* dx, const float* dy, const float* x, size_t count) {
+  each(count, [&](size_t i, auto at) {
+    f32x4 in = at.load(x + i);
+    // Beyond |x| = 10 the slope is exactly 0 or 1; the bound keeps 0·∞ out of it.
+    f32x4 bounded = max(min(in, splat(10)), splat(-10)), square = bounded * bounded;
+    f32x4 s = sigmoid(bounded * madd(gelu_b, square, gelu_a)), slope = madd(splat(3) * gelu_b, square, gelu_a);
+    at.store(dx + i, at.load(dy + i) * s * madd(bounded * slope, splat(1) - s, splat(1)));
+  });
+}
+
+void swiglu(float* y, const float* ab, int rows, int hidden) {
+  for (ptrdiff_t r = 0; r < rows; r++, y += hidden, ab += 2 * ptrdiff_t(hidden)) {
+    each(hidden, [&](size_t i, auto at) {
+      f32x4 gate = at.load(ab + i), up = at.load(ab + hidden + i);
+      at.store(y + i, gate * sigmoid(gate) * up);
+    });
+  }
+}
+
+void swiglu_backward(float* dab, const float* dy, const float* ab, int rows, int hidden) {
+  for (ptrdiff_t r = 0; r < rows; r++, dy += hidden, ab += 2 * ptrdiff_t(hidden), dab += 2 * ptrdiff_t(hidden)) {
+    each(hidden, [&](size_t i, auto at) {
+      f32x4 gate = at.load(ab + i), up = at.load(ab + hidden + i), d = at.load(dy + i), s = sigmoid(gate);
+      at.store(dab + i, d * up * silu_slope(gate, s));
+      at.store(dab + hidden + i, d * gate * s);
+    });
+  }
+}
+
+}  // namespace lw
