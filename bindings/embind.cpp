@@ -1,0 +1,323 @@
+// The thin edge to JavaScript. Arrays cross as addresses from malloc, descriptions as JSON, faults as sentences ("" is
+// fine); the TypeScript beside this file throws them and hides all of it.
+#include <emscripten/bind.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "json.h"
+#include "model/sampling.h"
+#include "requests.h"
+
+using namespace lw;
+using emscripten::allow_raw_pointers;
+
+namespace {
+
+std::string last_error;
+
+// Addresses cross as doubles: above 2 GiB an int would be negative.
+template <class T> T* at(double address) { return reinterpret_cast<T*>(uintptr_t(address)); }
+double address_of(const void* p) { return double(reinterpret_cast<uintptr_t>(p)); }
+
+template <class T> T* made(Error e, std::unique_ptr<T> object) {
+  last_error = e.text;
+  return e ? nullptr : object.release();
+}
+
+void write_doors(Json& json, unsigned doors) {
+  const char* names[] = {"ids", "input", "rotation", "bias", "content", "pattern", "scale", "value"};
+  json.key("doors").open('[');
+  for (int i = 0; i < 8; i++) if (doors >> i & 1) json.value(names[i]);
+  json.close(']');
+}
+
+// One stack of encodings with parameters of its own.
+class Encoder {
+ public:
+  static Encoder* make(std::string spec, ShapeRequest request, double seed) {
+    auto encoder = std::make_unique<Encoder>();
+    Shape shape;
+    Error e = read(request, shape);
+    if (!e) e = Stack::make(spec, shape, encoder->stack_);
+    if (!e) e = encoder->bind(uint64_t(seed));
+    return made(std::move(e), std::move(encoder));
+  }
+  std::string describe() {
+    Json json;
+    json.open('{').field("spec", stack_.spec().c_str());
+    write_doors(json, stack_.doors());
+    json.field("pairs", double(plan_.rotation.pairs)).field("pairing", plan_.rotation.pairing == Pairing::half ? "half" : "interleaved");
+    json.field("scoreScale", plan_.score_scale ? double(plan_.score_scale) : 1 / std::sqrt(double(stack_.shape().head_dim)));
+    json.field("embeddingScale", double(plan_.embedding_scale)).field("lengthDependent", stack_.length_dependent());
+    json.field("learned", stack_.learned()).key("parameters").open('[');
+    for (Parameter* p : stack_.parameters())
+      json.open('{').field("name", p->name).field("rows", double(p->rows)).field("columns", double(p->columns))
+          .field("offset", double(p->value - parameters_.data())).close('}');
+    return json.close(']').close('}').text();
+  }
+  std::string plan(double positions, double length, double present) {
+    Reader in;
+    int n, now;
+    in.integer("length", length, 1, 1 << 24, n);
+    in.integer("present", present, 0, 1 << 24, now);
+    if (in.error()) return in.error().text;
+    Error e = positions ? stack_.plan(std::span<const double>(at<double>(positions), n), now, nullptr, plan_) : stack_.plan(n, now, nullptr, plan_);
+    return e.text;
+  }
+  void positions(double out) { std::copy(plan_.positions.begin(), plan_.positions.end(), at<double>(out)); }
+  void input(double out) { std::copy(plan_.input.begin(), plan_.input.end(), at<float>(out)); }
+  void rotation(double cosine, double sine) {
+    std::copy(plan_.rotation.cosine.begin(), plan_.rotation.cosine.end(), at<float>(cosine));
+    std::copy(plan_.rotation.sine.begin(), plan_.rotation.sine.end(), at<float>(sine));
+  }
+  void bias(double out, double queries, double keys, double offset) {
+    float* row = at<float>(out);
+    for (int h = 0; h < stack_.shape().heads; h++)
+      for (int i = 0; i < int(queries); i++, row += int(keys)) {
+        if (plan_.bias.table.empty()) std::fill_n(row, int(keys), 0.f);
+        else std::copy_n(plan_.bias.row(h, int(offset) + i), int(keys), row);
+      }
+  }
+  void pattern(double out, double queries, double keys, double offset) {
+    auto* row = at<uint8_t>(out);
+    const int m = int(keys);
+    for (int i = 0; i < int(queries); i++, row += m) {
+      std::fill_n(row, m, 0);
+      const int query = int(offset) + i;
+      if (plan_.pattern.begin.empty()) { std::fill_n(row, plan_.causal ? std::min(query + 1, m) : m, 1); continue; }
+      for (int s = plan_.pattern.begin[query]; s < plan_.pattern.begin[query + 1]; s++)
+        for (int j = plan_.pattern.intervals[s].first; j < std::min(plan_.pattern.intervals[s].last, m); j++) row[j] = 1;
+    }
+  }
+  void scale(double out) {
+    size_t n = size_t(stack_.shape().heads) * plan_.length;
+    if (plan_.scale.empty()) std::fill_n(at<float>(out), n, 1.f);
+    else std::copy_n(plan_.scale.data(), n, at<float>(out));
+  }
+  std::string rotate(double x, double count, double heads, double first, bool inverse) {
+    Reader in;
+    int dim = stack_.shape().head_dim, tokens, vectors, start;
+    in.integer("count", count, 0, plan_.length, tokens);
+    in.integer("heads", heads, 1, 1 << 16, vectors);
+    in.integer("first", first, 0, plan_.length - count, start);
+    if (in.error()) return in.error().text;
+    if (plan_.rotation.pairs) lw::rotate(plan_.rotation, at<float>(x), ptrdiff_t(vectors) * dim, tokens, vectors, dim, start, inverse);
+    return "";
+  }
+  std::string attention(double q, double k, double v, double x, double out, double queries, double keys, double offset) {
+    const Shape& s = stack_.shape();
+    AttentionInput in;
+    in.queries = int(queries), in.keys = int(keys), in.offset = int(offset);
+    in.heads = s.heads, in.kv_heads = s.kv_heads, in.head_dim = s.head_dim;
+    in.q = at<float>(q), in.k = at<float>(k), in.v = at<float>(v);
+    in.q_stride = ptrdiff_t(s.heads) * s.head_dim, in.k_stride = in.v_stride = ptrdiff_t(s.kv_heads) * s.head_dim;
+    auto contents = stack_.content();
+    bool fits = true;
+    for (auto& term : contents) {
+      // Content terms follow a sequence from its first token: every key needs its query and input.
+      if (in.offset != 0 || in.queries != in.keys) return "offset is " + shown(offset) + "; allowed with content encodings: 0, and as many queries as keys";
+      fits = fits && term->begin(in.keys) && term->sequence({0, in.queries, at<float>(x), in.q, in.k, in.q_stride, in.k_stride});
+    }
+    fits = fits && lw::attention(in, plan_, contents, at<float>(out), in.q_stride, nullptr, scratch_);
+    return fits ? "" : out_of_memory("attention", 8.0 * queries * in.q_stride).text;
+  }
+  double parameters() { return address_of(parameters_.data()); }
+  double parameter_count() { return double(parameters_.size()); }
+
+ private:
+  Error bind(uint64_t seed) {
+    size_t total = 0;
+    for (Parameter* p : stack_.parameters()) total += p->size();
+    if (!parameters_.assign(total, 0)) return out_of_memory("the encoding", 4.0 * total);
+    float* next = parameters_.data();
+    for (Parameter* p : stack_.parameters()) p->value = next, next += p->size();
+    Random random(seed, 1);
+    stack_.initialise(random);
+    return {};
+  }
+  Stack stack_;
+  Plan plan_;
+  Buffer<float> parameters_;
+  AttentionScratch scratch_;
+};
+
+void write_model(Json& json, Transformer& model) {
+  const ModelConfig& c = model.config();
+  json.field("vocabulary", double(c.vocabulary)).field("width", double(c.width)).field("layers", double(c.layers));
+  json.field("heads", double(c.heads)).field("kvHeads", double(c.kv_heads)).field("hidden", double(c.hidden));
+  json.field("trainedLength", double(c.trained_length)).field("norm", c.norm == Norm::rms ? "rms" : "layer");
+  json.field("normEpsilon", double(c.norm_epsilon)).field("activation", c.activation == Activation::gelu ? "gelu" : "swiglu");
+  json.field("tied", c.tied).field("causal", c.causal).field("encoding", c.encoding.c_str());
+  json.field("parameters", double(model.parameter_count())).key("tensors").open('[');
+  for (auto& t : model.tensors()) {
+    json.open('{').field("name", t.name.c_str()).field("offset", double(t.offset)).key("shape").open('[').value(double(t.rows));
+    if (t.columns) json.value(double(t.columns));
+    json.close(']').close('}');
+  }
+  json.close(']');
+}
+
+std::string train_info(const TrainInfo& info) {
+  Json json;
+  json.open('{').field("step", double(info.step)).field("loss", info.loss).field("gradientNorm", info.gradient_norm);
+  return json.field("learningRate", info.learning_rate).close('}').text();
+}
+
+class Model {
+ public:
+  static Model* make(ModelRequest request, double seed) {
+    auto model = std::make_unique<Model>();
+    ModelConfig config;
+    Error e = read(request, config);
+    if (!e) e = Transformer::make(config, uint64_t(seed), model->model_);
+    return made(std::move(e), std::move(model));
+  }
+  std::string describe() {
+    Json json;
+    json.open('{');
+    write_model(json, *model_);
+    return json.close('}').text();
+  }
+  double parameters() { return address_of(model_->parameters()); }
+  double parameter_count() { return double(model_->parameter_count()); }
+  void parameters_changed() { model_->parameters_changed(); }
+  std::string logits(double tokens, double count, double out) { return model_->logits_of(at<int>(tokens), int(count), at<float>(out)).text; }
+  std::string losses(double tokens, double count, double out) { return model_->losses_of(at<int>(tokens), int(count), at<float>(out), nullptr).text; }
+  void cache_reset() { model_->reset_cache(); }
+  std::string cache_feed(double tokens, double count, double out) { return model_->feed(at<int>(tokens), int(count), at<float>(out)).text; }
+  double cache_length() { return model_->cached(); }
+  double sample(double logits, double temperature, double top_k, double top_p) {
+    return lw::sample(at<float>(logits), model_->config().vocabulary, {float(temperature), int(top_k), float(top_p)}, random_);
+  }
+  void seed(double seed) { random_ = Random(uint64_t(seed), 3); }
+
+  std::string trainer_make(TrainRequest request, double seed) {
+    TrainConfig config;
+    Error e = read(request, config);
+    if (!e) e = Trainer::make(*model_, config, uint64_t(seed), trainer_);
+    return e.text;
+  }
+  std::string train_step(double tokens, double mask, double batch, double length) {
+    if (!trainer_) return "the model has no trainer; allowed: call trainer() first";
+    Reader in;
+    int sequences, n;
+    in.integer("batch", batch, 1, 1 << 16, sequences);
+    in.integer("length", length, 1, 1 << 20, n);
+    if (in.error()) return in.error().text;
+    return trainer_->step(at<int>(tokens), mask ? at<float>(mask) : nullptr, sequences, n).text;
+  }
+  std::string train_info() { return ::train_info(trainer_ ? trainer_->info() : TrainInfo{}); }
+  double train_state() { return trainer_ ? (trainer_->save(), address_of(trainer_->state())) : 0; }
+  double train_state_bytes() { return trainer_ ? double(trainer_->state_bytes()) : 0; }
+  void train_state_changed() { if (trainer_) trainer_->restore(); }
+
+ private:
+  std::unique_ptr<Transformer> model_;
+  std::unique_ptr<Trainer> trainer_;
+  Random random_{0, 3};
+};
+
+class TrainingRun {
+ public:
+  static TrainingRun* make(ModelRequest model, RunRequest request) {
+    auto run = std::make_unique<TrainingRun>();
+    ModelConfig config;
+    RunConfig run_config;
+    model.vocabulary = 256;  // the task decides
+    Error e = read(model, config);
+    if (!e) e = read(request, run_config);
+    if (!e) e = Run::make(config, run_config, run->run_);
+    return made(std::move(e), std::move(run));
+  }
+  std::string set_text(double train, double train_bytes, double test, double test_bytes) {
+    return run_->source().set_text(at<uint8_t>(train), size_t(train_bytes), at<uint8_t>(test), size_t(test_bytes)).text;
+  }
+  std::string train(double steps) { return run_->train(int(steps)).text; }
+  double losses() { return address_of(run_->losses().data()); }
+  double loss_count() { return double(run_->losses().size()); }
+  std::string test(double length, double tokens) {
+    Reader in;
+    int n, total;
+    in.integer("test length", length, 1, 1 << 24, n);
+    in.integer("tokens", tokens, 1, 1 << 30, total);
+    if (in.error()) return in.error().text;
+    return run_->test(n, total, result_).text;
+  }
+  std::string test_info() {
+    Json json;
+    json.open('{').field("length", double(result_.length)).field("sequences", double(result_.sequences)).field("tokens", result_.tokens);
+    json.field("loss", result_.loss).field("perplexity", std::exp(result_.loss)).field("bitsPerToken", result_.loss / std::log(2.0));
+    return json.field("accuracy", result_.accuracy).close('}').text();
+  }
+  double by_position() { return address_of(result_.by_position.data()); }
+  double by_position_count() { return double(result_.by_position.size()); }
+  std::string train_info() { return ::train_info(run_->trainer().info()); }
+  std::string describe() {
+    Json json;
+    json.open('{').field("step", double(run_->trainer().info().step));
+    write_model(json, run_->model());
+    return json.close('}').text();
+  }
+  double parameters() { return address_of(run_->model().parameters()); }
+  double parameter_count() { return double(run_->model().parameter_count()); }
+  double train_state() { return run_->trainer().save(), address_of(run_->trainer().state()); }
+  double train_state_bytes() { return double(run_->trainer().state_bytes()); }
+  void train_state_changed() { run_->model().parameters_changed(), run_->trainer().restore(); }
+
+ private:
+  std::unique_ptr<Run> run_;
+  TestResult result_;
+};
+
+}  // namespace
+
+EMSCRIPTEN_BINDINGS(lengthwise) {
+  using namespace emscripten;
+  function("catalogue", &catalogue_json);
+  function("lastError", +[] { return last_error; });
+
+  value_object<ShapeRequest>("ShapeRequest")
+      .field("heads", &ShapeRequest::heads).field("kvHeads", &ShapeRequest::kvHeads).field("headDim", &ShapeRequest::headDim)
+      .field("width", &ShapeRequest::width).field("trainedLength", &ShapeRequest::trainedLength).field("causal", &ShapeRequest::causal);
+  value_object<ModelRequest>("ModelRequest")
+      .field("vocabulary", &ModelRequest::vocabulary).field("width", &ModelRequest::width).field("layers", &ModelRequest::layers)
+      .field("heads", &ModelRequest::heads).field("kvHeads", &ModelRequest::kvHeads).field("hidden", &ModelRequest::hidden)
+      .field("trainedLength", &ModelRequest::trainedLength).field("normEpsilon", &ModelRequest::normEpsilon)
+      .field("norm", &ModelRequest::norm).field("activation", &ModelRequest::activation).field("encoding", &ModelRequest::encoding)
+      .field("tied", &ModelRequest::tied).field("causal", &ModelRequest::causal);
+  value_object<TrainRequest>("TrainRequest")
+      .field("learningRate", &TrainRequest::learningRate).field("warmup", &TrainRequest::warmup).field("steps", &TrainRequest::steps)
+      .field("minimumRatio", &TrainRequest::minimumRatio).field("beta1", &TrainRequest::beta1).field("beta2", &TrainRequest::beta2)
+      .field("epsilon", &TrainRequest::epsilon).field("weightDecay", &TrainRequest::weightDecay).field("clip", &TrainRequest::clip)
+      .field("encodingRate", &TrainRequest::encodingRate);
+  value_object<RunRequest>("RunRequest")
+      .field("train", &RunRequest::train).field("task", &RunRequest::task).field("batch", &RunRequest::batch)
+      .field("length", &RunRequest::length).field("seed", &RunRequest::seed);
+
+  class_<Encoder>("Encoder")
+      .class_function("make", &Encoder::make, allow_raw_pointers())
+      .function("describe", &Encoder::describe).function("plan", &Encoder::plan).function("positions", &Encoder::positions)
+      .function("input", &Encoder::input).function("rotation", &Encoder::rotation).function("bias", &Encoder::bias)
+      .function("pattern", &Encoder::pattern).function("scale", &Encoder::scale).function("rotate", &Encoder::rotate)
+      .function("attention", &Encoder::attention).function("parameters", &Encoder::parameters)
+      .function("parameterCount", &Encoder::parameter_count);
+  class_<Model>("Model")
+      .class_function("make", &Model::make, allow_raw_pointers())
+      .function("describe", &Model::describe).function("parameters", &Model::parameters)
+      .function("parameterCount", &Model::parameter_count).function("parametersChanged", &Model::parameters_changed)
+      .function("logits", &Model::logits).function("losses", &Model::losses).function("cacheReset", &Model::cache_reset)
+      .function("cacheFeed", &Model::cache_feed).function("cacheLength", &Model::cache_length).function("sample", &Model::sample)
+      .function("seed", &Model::seed).function("trainerMake", &Model::trainer_make).function("trainStep", &Model::train_step)
+      .function("trainInfo", &Model::train_info).function("trainState", &Model::train_state)
+      .function("trainStateBytes", &Model::train_state_bytes).function("trainStateChanged", &Model::train_state_changed);
+  class_<TrainingRun>("Run")
+      .class_function("make", &TrainingRun::make, allow_raw_pointers())
+      .function("setText", &TrainingRun::set_text).function("train", &TrainingRun::train).function("losses", &TrainingRun::losses)
+      .function("lossCount", &TrainingRun::loss_count).function("test", &TrainingRun::test).function("testInfo", &TrainingRun::test_info)
+      .function("testByPosition", &TrainingRun::by_position).function("testByPositionCount", &TrainingRun::by_position_count)
+      .function("trainInfo", &TrainingRun::train_info).function("describe", &TrainingRun::describe)
+      .function("parameters", &TrainingRun::parameters).function("parameterCount", &TrainingRun::parameter_count)
+      .function("trainState", &TrainingRun::train_state).function("trainStateBytes", &TrainingRun::train_state_bytes)
+      .function("trainStateChanged", &TrainingRun::train_state_changed);
+}

@@ -1,0 +1,245 @@
+// The forward pass, for whole sequences (training, evaluation) and for new tokens on top of a cache.
+#include <algorithm>
+#include <cmath>
+
+#include "model/transformer.h"
+#include "nn/activation.h"
+#include "nn/embedding.h"
+#include "nn/linear.h"
+#include "nn/loss.h"
+#include "nn/norm.h"
+#include "nn/product.h"
+
+namespace lw {
+
+// Every activation once: first pass counts, second pass places.
+template <class Take>
+static void lay_out(const ModelConfig& c, size_t rows, size_t lse_rows, bool keep, Activations& a, Take take) {
+  size_t d = c.width, up = c.up_width();
+  a.layers.resize(keep ? c.layers : 1);
+  for (auto& l : a.layers) {
+    take(l.x, rows * d), take(l.norm1, rows * d), take(l.statistics1, 2 * rows), take(l.qkv, rows * c.qkv_width());
+    take(l.read, rows * d), take(l.lse, lse_rows * c.heads), take(l.middle, rows * d);
+    take(l.norm2, rows * d), take(l.statistics2, 2 * rows), take(l.up, rows * up), take(l.active, rows * c.hidden);
+  }
+  take(a.last, rows * d), take(a.norm, rows * d), take(a.statistics, 2 * rows);
+  size_t scratch = 0;
+  for (auto [in, out] : {std::pair<int, int>{c.width, c.qkv_width()}, {c.width, c.width}, {c.width, c.up_width()},
+                         {c.hidden, c.width}, {c.width, c.vocabulary}})
+    scratch = std::max(scratch, linear_scratch(int(rows), in, out));
+  take(a.scratch, scratch);
+}
+
+Error Transformer::reserve(int rows, int lse_rows, bool keep) {
+  auto rounded = [](size_t n) { return (n + 15) / 16 * 16; };
+  double bytes = 0;
+  size_t total = 0;
+  lay_out(config_, rows, lse_rows, keep, activations_, [&](float*&, size_t n) { total += rounded(n), bytes += 4.0 * n; });
+  if (bytes > 3.9e9 || !activations_.arena.resize(total)) return out_of_memory("the activations", bytes);
+  float* next = activations_.arena.data();
+  lay_out(config_, rows, lse_rows, keep, activations_, [&](float*& p, size_t n) { p = next, next += rounded(n); });
+  return {};
+}
+
+void Transformer::normalise(const float* x, size_t gain, size_t bias, float* y, float* statistics, int rows) {
+  const float* p = parameters_.data();
+  if (config_.norm == Norm::rms) rms_norm(y, statistics, x, p + gain, rows, config_.width, config_.norm_epsilon);
+  else layer_norm(y, statistics, statistics + rows, x, p + gain, p + bias, rows, config_.width, config_.norm_epsilon);
+}
+
+Error Transformer::plan(int length, Random* random) {
+  Random* draw = nullptr;
+  Random copy;
+  for (size_t s = 0; s < stacks_.size(); s++) {
+    Stack& stack = stacks_[s];
+    bool fixed = !stack.learned() && !opens(stack.doors(), Door::ids);
+    if (!(fixed && planned_length_ == length)) {
+      if (random) copy = *random, draw = &copy;  // every layer draws the same ids
+      if (Error e = stack.plan(length, 0, draw, plans_[s])) return e;
+    }
+    for (auto& term : contents_[s]) if (!term->begin(length)) return out_of_memory("the content term", 8.0 * length);
+  }
+  if (draw) *random = copy;
+  planned_length_ = length;
+  return {};
+}
+
+void Transformer::embed(const int* tokens, const Pass& pass, const Plan& plan, float* x) {
+  int d = config_.width;
+  embedding(x, parameters_.data() + embedding_, tokens, pass.rows, d, plan.embedding_scale);
+  if (plan.input.empty()) return;
+  for (int r = 0; r < pass.rows; r++) {
+    const float* vector = plan.input.data() + size_t(pass.offset + r % pass.length) * d;
+    for (int i = 0; i < d; i++) x[size_t(r) * d + i] += vector[i];
+  }
+}
+
+AttentionInput Transformer::attention_input(const Activations::Layer& a, int first_row, int length) const {
+  const ModelConfig& c = config_;
+  AttentionInput in;
+  in.queries = in.keys = length;
+  in.heads = c.heads, in.kv_heads = c.kv_heads, in.head_dim = c.head_dim();
+  in.q_stride = in.k_stride = in.v_stride = c.qkv_width();
+  in.q = a.qkv + size_t(first_row) * c.qkv_width();
+  in.k = in.q + c.width;
+  in.v = in.k + c.kv_heads * c.head_dim();
+  return in;
+}
+
+static Sequence sequence_of(const AttentionInput& in, int offset, const float* x) {
+  return {offset, in.queries, x, in.q, in.k, in.q_stride, in.k_stride};
+}
+
+Error Transformer::attend(int layer, const Activations::Layer& a, const Pass& pass) {
+  int s = stacks_.size() > 1 ? layer : 0, d = config_.width;
+  bool fits = true;
+  if (pass.decoding) {
+    DecodingState& state = *pass.decoding;
+    AttentionInput in = attention_input(a, 0, pass.rows);
+    for (auto& term : state.contents[layer]) fits = fits && term->sequence(sequence_of(in, pass.offset, a.norm1));
+    KeyValueCache& cache = state.layers[layer];
+    fits = fits && cache.append(state.plans[s].rotation, in.k, in.k_stride, in.v, in.v_stride, pass.rows);
+    in.offset = pass.offset, in.keys = pass.offset + pass.rows;
+    in.k = cache.keys(), in.v = cache.values(), in.k_stride = in.v_stride = cache.stride();
+    in.keys_rotated = cache.rotated();
+    fits = fits && attention(in, state.plans[s], state.contents[layer], a.read, d, nullptr, attention_scratch_);
+  } else {
+    for (int b = 0; b < pass.batch && fits; b++) {
+      int row = b * pass.length;
+      AttentionInput in = attention_input(a, row, pass.length);
+      for (auto& term : contents_[s]) fits = fits && term->sequence(sequence_of(in, 0, a.norm1 + size_t(row) * d));
+      fits = fits && attention(in, plans_[s], contents_[s], a.read + size_t(row) * d, d, a.lse + size_t(row) * config_.heads, attention_scratch_);
+    }
+  }
+  if (!fits) return out_of_memory("attention", 16.0 * (pass.offset + pass.length) * config_.width);
+  return {};
+}
+
+Error Transformer::block(int layer, const Activations::Layer& a, float* next, const Pass& pass) {
+  const ModelConfig& c = config_;
+  const LayerTensors& t = layers_[layer];
+  const float* p = parameters_.data();
+  int rows = pass.rows, d = c.width;
+  normalise(a.x, t.attention_norm, t.attention_norm_bias, a.norm1, a.statistics1, rows);
+  linear(a.qkv, a.norm1, p + t.wq, rows, d, c.qkv_width(), activations_.scratch);
+  if (Error e = attend(layer, a, pass)) return e;
+  std::copy_n(a.x, size_t(rows) * d, a.middle);
+  product(rows, d, d, a.read, d, 1, p + t.wo, 1, d, a.middle, d, true, activations_.scratch);
+  normalise(a.middle, t.ffn_norm, t.ffn_norm_bias, a.norm2, a.statistics2, rows);
+  linear(a.up, a.norm2, p + t.w1, rows, d, c.up_width(), activations_.scratch);
+  if (c.activation == Activation::swiglu) swiglu(a.active, a.up, rows, c.hidden);
+  else gelu(a.active, a.up, size_t(rows) * c.hidden);
+  std::copy_n(a.middle, size_t(rows) * d, next);
+  product(rows, d, c.hidden, a.active, c.hidden, 1, p + t.w2, 1, c.hidden, next, d, true, activations_.scratch);
+  return {};
+}
+
+Error Transformer::forward(const int* tokens, int batch, int length, bool keep, Random* random) {
+  Pass pass{batch, length, batch * length, 0, nullptr};
+  if (Error e = reserve(pass.rows, pass.rows, keep)) return e;
+  if (Error e = plan(length, random)) return e;
+  Activations& a = activations_;
+  embed(tokens, pass, plans_[0], a.layers[0].x);
+  for (int l = 0; l < config_.layers; l++) {
+    float* next = l + 1 == config_.layers ? a.last : a.layers[keep ? l + 1 : 0].x;
+    if (Error e = block(l, a.layers[keep ? l : 0], next, pass)) return e;
+  }
+  normalise(a.last, final_norm_, final_norm_bias_, a.norm, a.statistics, pass.rows);
+  return {};
+}
+
+void Transformer::logits(int first, int rows, float* out) {
+  linear(out, activations_.norm + size_t(first) * config_.width, parameters_.data() + head_, rows, config_.width, config_.vocabulary, activations_.scratch);
+}
+
+static Error check_count(int count, int least) {
+  if (count >= least && count <= 1 << 24) return {};
+  return {"tokens has " + std::to_string(count) + " entries; allowed: " + std::to_string(least) + " to 16777216"};
+}
+
+Error Transformer::logits_of(const int* tokens, int count, float* out) {
+  if (Error e = check_count(count, 1)) return e;
+  if (Error e = check_tokens(tokens, count)) return e;
+  if (Error e = forward(tokens, 1, count, false, nullptr)) return e;
+  logits(0, count, out);
+  return {};
+}
+
+Error Transformer::losses_of(const int* tokens, int count, float* out, unsigned char* correct) {
+  if (Error e = check_count(count, 2)) return e;
+  if (Error e = check_tokens(tokens, count)) return e;
+  if (Error e = forward(tokens, 1, count - 1, false, nullptr)) return e;
+  const int chunk = 128, vocabulary = config_.vocabulary;  // logits of all rows at once would be the largest array of all
+  Buffer<float> scores;
+  if (!scores.resize(size_t(chunk) * vocabulary)) return out_of_memory("the logits", 4.0 * chunk * vocabulary);
+  for (int first = 0; first < count - 1; first += chunk) {
+    int rows = std::min(chunk, count - 1 - first);
+    logits(first, rows, scores.data());
+    cross_entropy(out + first, scores.data(), tokens + first + 1, rows, vocabulary);
+    for (int r = 0; correct && r < rows; r++) {
+      const float* row = scores.data() + size_t(r) * vocabulary;
+      correct[first + r] = std::max_element(row, row + vocabulary) - row == tokens[first + r + 1];
+    }
+  }
+  return {};
+}
+
+void Transformer::reset_cache() {
+  decoding_ = {};
+}
+
+// The plans cover a capacity that doubles. An encoding that hands out ids gives other numbers for another capacity, so
+// its keys are made anew; that happens once per doubling.
+Error Transformer::grow_cache(int tokens) {
+  DecodingState& state = decoding_;
+  bool ids = false, per_step = false;
+  for (auto& stack : stacks_) ids = ids || opens(stack.doors(), Door::ids), per_step = per_step || stack.length_dependent();
+  int planned = state.planned, capacity = tokens > planned ? std::max({tokens, 2 * planned, 64}) : planned;
+  if (capacity == planned && !per_step) return {};
+  state.plans.resize(stacks_.size());
+  for (size_t s = 0; s < stacks_.size(); s++) {
+    Error e = stacks_[s].plan(capacity, tokens, nullptr, state.plans[s]);
+    if (e && capacity > tokens) e = stacks_[s].plan(capacity = tokens, tokens, nullptr, state.plans[s]);  // a table may end here
+    if (e) return e;
+  }
+  state.planned = capacity;
+  if (state.layers.empty()) {
+    for (int l = 0; l < config_.layers; l++) {
+      state.layers.emplace_back(config_.kv_heads, config_.head_dim(), !stack(l).length_dependent());
+      state.contents.push_back(stack(l).content());
+    }
+  }
+  if (capacity == planned) return {};
+  for (auto& terms : state.contents)
+    for (auto& term : terms) if (!term->begin(capacity)) return out_of_memory("the content term", 8.0 * capacity);
+  if (ids && planned) {
+    std::vector<int> old = std::move(state.tokens);
+    state.tokens.clear();
+    for (auto& cache : state.layers) cache.clear();
+    return feed(old.data(), int(old.size()), nullptr);
+  }
+  return {};
+}
+
+Error Transformer::feed(const int* tokens, int count, float* out) {
+  if (Error e = check_count(count, 1)) return e;
+  if (Error e = check_tokens(tokens, count)) return e;
+  if (Error e = grow_cache(cached() + count)) return e;
+  Pass pass{1, count, count, cached(), &decoding_};
+  if (Error e = reserve(count, 0, false)) return e;
+  Activations& a = activations_;
+  embed(tokens, pass, decoding_.plans[0], a.layers[0].x);
+  for (int l = 0; l < config_.layers; l++)
+    if (Error e = block(l, a.layers[0], l + 1 == config_.layers ? a.last : a.layers[0].x, pass)) {
+      for (auto& cache : decoding_.layers) cache.truncate(cached());
+      return e;
+    }
+  decoding_.tokens.insert(decoding_.tokens.end(), tokens, tokens + count);
+  if (!out) return {};
+  size_t last = size_t(count - 1) * config_.width;
+  normalise(a.last + last, final_norm_, final_norm_bias_, a.norm + last, a.statistics, 1);
+  logits(count - 1, 1, out);
+  return {};
+}
+
+}  // namespace lw

@@ -1,0 +1,91 @@
+#include "model/trainer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "nn/linear.h"
+#include "nn/loss.h"
+
+namespace lw {
+
+// The head of the state block.
+struct Header { int64_t step; uint64_t batches, batches_increment, ids, ids_increment; double loss, gradient_norm, learning_rate; };
+static constexpr size_t header_floats = sizeof(Header) / sizeof(float);
+static constexpr int chunk = 256;  // rows of logits at once
+
+Trainer::Trainer(Transformer& model, const TrainConfig& config, uint64_t seed)
+    : model_(model), config_(config), batches_(seed, 11), ids_(seed, 13) {
+  for (auto& t : model.tensors())
+    segments_.push_back({t.offset, t.size(), t.decay, t.position ? config.encoding_rate : 1.f});
+}
+
+Error Trainer::make(Transformer& model, const TrainConfig& config, uint64_t seed, std::unique_ptr<Trainer>& out) {
+  std::unique_ptr<Trainer> trainer(new Trainer(model, config, seed));
+  size_t count = model.parameter_count();
+  size_t logits = size_t(chunk) * model.config().vocabulary;
+  if (!trainer->gradients_.resize(count) || !trainer->state_.assign(header_floats + 2 * count, 0) || !trainer->logits_.resize(logits))
+    return out_of_memory("the trainer", 4.0 * (3 * count + logits));
+  trainer->optimiser_ = {trainer->state_.data() + header_floats, trainer->state_.data() + header_floats + count, 0};
+  out = std::move(trainer);
+  return {};
+}
+
+void Trainer::loss_and_gradient(const int* tokens, const float* weights, int batch, int length) {
+  const int rows = batch * length, d = model_.config().width, vocabulary = model_.config().vocabulary;
+  double total = 0, loss = 0;
+  for (int r = 0; r < rows; r++) {
+    targets_[r] = tokens[r / length * (length + 1) + r % length + 1];
+    weights_[r] = weights ? weights[r] : 1;
+    total += weights_[r];
+  }
+  for (int r = 0; r < rows; r++) weights_[r] = total > 0 ? float(weights_[r] / total) : 0;
+  const float* head = model_.parameters() + model_.head_offset();
+  for (int first = 0; first < rows; first += chunk) {
+    int n = std::min(chunk, rows - first);
+    model_.logits(first, n, logits_.data());
+    cross_entropy(losses_.data() + first, logits_.data(), targets_.data() + first, n, vocabulary);
+    cross_entropy_backward(logits_.data(), targets_.data() + first, weights_.data() + first, n, vocabulary);
+    linear_backward(dnorm_.data() + size_t(first) * d, gradients_.data() + model_.head_offset(), logits_.data(),
+                    model_.activations().norm + size_t(first) * d, head, n, d, vocabulary, model_.activations().scratch, false);
+  }
+  for (int r = 0; r < rows; r++) if (weights_[r] != 0) loss += double(losses_[r]) * weights_[r];
+  info_.loss = loss;
+}
+
+Error Trainer::step(const int* tokens, const float* weights, int batch, int length) {
+  const size_t rows = size_t(batch) * length;
+  if (Error e = model_.check_tokens(tokens, long(batch) * (length + 1))) return e;
+  if (!dnorm_.resize(rows * model_.config().width) || !losses_.resize(rows) || !weights_.resize(rows) || !targets_.resize(rows))
+    return out_of_memory("the training step", 4.0 * rows * (model_.config().width + 3));
+  gradients_.fill(0);
+  model_.bind(gradients_.data());
+  if (Error e = model_.forward(tokens, batch, length, true, &ids_)) return e;
+  loss_and_gradient(tokens, weights, batch, length);
+  if (Error e = model_.backward(tokens, batch, length, dnorm_.data(), gradients_.data())) return e;
+  info_.learning_rate = learning_rate(optimiser_.step, config_.optimiser);
+  bool finite = optimiser_step(model_.parameters(), gradients_.data(), gradients_.size(), segments_, optimiser_, config_.optimiser,
+                               &info_.gradient_norm);
+  if (!finite)
+    return {"the gradient of step " + std::to_string(optimiser_.step + 1) + " is not finite, so nothing was changed; a smaller learningRate (now " +
+            std::to_string(config_.optimiser.rate) + ") may help"};
+  info_.step = optimiser_.step;
+  for (auto& stack : model_.stacks()) stack.project();
+  model_.parameters_changed();
+  return {};
+}
+
+void Trainer::save() {
+  Header h{optimiser_.step, batches_.state(), batches_.increment(), ids_.state(), ids_.increment(), info_.loss, info_.gradient_norm, info_.learning_rate};
+  std::memcpy(state_.data(), &h, sizeof h);
+}
+
+void Trainer::restore() {
+  Header h;
+  std::memcpy(&h, state_.data(), sizeof h);
+  optimiser_.step = info_.step = h.step;
+  batches_.restore(h.batches, h.batches_increment), ids_.restore(h.ids, h.ids_increment);
+  info_.loss = h.loss, info_.gradient_norm = h.gradient_norm, info_.learning_rate = h.learning_rate;
+}
+
+}  // namespace lw

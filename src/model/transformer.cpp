@@ -1,0 +1,155 @@
+// Configuration, the layout of parameters, and their first values.
+#include "model/transformer.h"
+
+#include <cmath>
+
+namespace lw {
+
+Error out_of_memory(const char* what, double bytes) {
+  return {"OutOfMemory: " + std::string(what) + " needs " + std::to_string(int64_t(bytes / 1e6) + 1) +
+          " MB more memory than can be had; use a shorter length, a smaller batch or a smaller model"};
+}
+
+static Error in_range(const char* name, int value, int least, int most) {
+  if (value >= least && value <= most) return {};
+  return {std::string(name) + " is " + std::to_string(value) + "; allowed: " + std::to_string(least) + " to " + std::to_string(most)};
+}
+
+Error check(const ModelConfig& c) {
+  struct { const char* name; int value, least, most; } sizes[] = {
+      {"vocabulary", c.vocabulary, 2, 1 << 20}, {"width", c.width, 1, 1 << 14}, {"layers", c.layers, 1, 256},
+      {"heads", c.heads, 1, 1024}, {"kvHeads", c.kv_heads, 1, 1024}, {"hidden", c.hidden, 1, 1 << 16},
+      {"trainedLength", c.trained_length, 1, 1 << 24}};
+  for (auto& s : sizes) if (Error e = in_range(s.name, s.value, s.least, s.most)) return e;
+  if (c.width % c.heads)
+    return {"width is " + std::to_string(c.width) + "; allowed: a multiple of heads (" + std::to_string(c.heads) + ")"};
+  if (c.heads % c.kv_heads)
+    return {"kvHeads is " + std::to_string(c.kv_heads) + "; allowed: a divisor of heads (" + std::to_string(c.heads) + ")"};
+  if (!(c.norm_epsilon > 0 && c.norm_epsilon <= 1)) return {"normEpsilon is " + std::to_string(c.norm_epsilon) + "; allowed: above 0 up to 1"};
+  double per_layer = double(c.width) * (c.qkv_width() + c.width) + double(c.width) * (c.up_width() + c.hidden) + 2.0 * c.width;
+  double total = c.layers * per_layer + double(c.vocabulary) * c.width * (c.tied ? 1 : 2);
+  if (total > 4e8) return {"the model has " + std::to_string(int64_t(total)) + " parameters; allowed: at most 400,000,000"};
+  return {};
+}
+
+static std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts(1);
+  for (char c : text) if (c == separator) parts.emplace_back(); else parts.back() += c;
+  return parts;
+}
+
+// A spec repeated in every layer adds its vectors once, at the input: later copies go without those encodings.
+static std::string without_input(const std::string& spec) {
+  std::string rest;
+  for (auto& term : split(spec, '+')) {
+    const Entry* entry = find_encoding(split(term, ':')[0]);
+    if (entry && entry->descriptor->doors == unsigned(Door::input)) continue;
+    rest += (rest.empty() ? "" : "+") + term;
+  }
+  return rest.empty() ? "nope" : rest;
+}
+
+static Error make_stacks(const ModelConfig& c, std::vector<Stack>& stacks) {
+  auto specs = split(c.encoding, '|');
+  if (specs.size() != 1 && int(specs.size()) != c.layers)
+    return {"encoding has " + std::to_string(specs.size()) + " specs separated by |; allowed: 1 or one for each of the " +
+            std::to_string(c.layers) + " layers"};
+  bool each_layer = specs.size() > 1;
+  stacks.resize(1);
+  if (Error e = Stack::make(specs[0], c.shape(), stacks[0])) return e;
+  if (!each_layer && !stacks[0].per_layer()) return {};
+  stacks.resize(c.layers);
+  for (int l = 1; l < c.layers; l++) {
+    if (Error e = Stack::make(each_layer ? specs[l] : without_input(specs[0]), c.shape(), stacks[l])) return e;
+    if (each_layer && opens(stacks[l].doors(), Door::input))
+      return {"encoding of layer " + std::to_string(l) + " is \"" + specs[l] + "\", which opens the input door; allowed: only the first layer has that door"};
+  }
+  return {};
+}
+
+Error Transformer::make(const ModelConfig& config, uint64_t seed, std::unique_ptr<Transformer>& out) {
+  if (Error e = check(config)) return e;
+  auto model = std::make_unique<Transformer>();
+  model->config_ = config;
+  if (Error e = make_stacks(config, model->stacks_)) return e;
+  if (Error e = model->lay_out_parameters()) return e;
+  model->plans_.resize(model->stacks_.size());
+  model->plan_gradients_.resize(model->stacks_.size());
+  for (auto& stack : model->stacks_) model->contents_.push_back(stack.content());
+  model->bind(nullptr);
+  model->initialise(seed);
+  out = std::move(model);
+  return {};
+}
+
+Error Transformer::lay_out_parameters() {
+  const ModelConfig& c = config_;
+  size_t offset = 0;
+  auto add = [&](std::string name, int rows, int columns, bool decay, bool position = false) {
+    tensors_.push_back({std::move(name), rows, columns, offset, decay, position});
+    offset += tensors_.back().size();
+    return tensors_.back().offset;
+  };
+  auto add_norm = [&](const std::string& name, size_t& gain, size_t& bias) {
+    gain = add(name, c.width, 0, false);
+    bias = c.norm == Norm::layer ? add(name + "_bias", c.width, 0, false) : 0;
+  };
+  int d = c.width, kv = c.kv_heads * c.head_dim();
+  embedding_ = add("embedding", c.vocabulary, d, true);
+  for (int l = 0; l < c.layers; l++) {
+    std::string layer = "layers." + std::to_string(l) + ".";
+    LayerTensors t{};
+    add_norm(layer + "attention_norm", t.attention_norm, t.attention_norm_bias);
+    t.wq = add(layer + "wq", d, d, true);
+    add(layer + "wk", kv, d, true), add(layer + "wv", kv, d, true);
+    t.wo = add(layer + "wo", d, d, true);
+    add_norm(layer + "ffn_norm", t.ffn_norm, t.ffn_norm_bias);
+    t.w1 = add(layer + "w1", c.hidden, d, true);
+    if (c.activation == Activation::swiglu) add(layer + "w3", c.hidden, d, true);
+    t.w2 = add(layer + "w2", d, c.hidden, true);
+    layers_.push_back(t);
+  }
+  add_norm("final_norm", final_norm_, final_norm_bias_);
+  head_ = c.tied ? embedding_ : add("head", c.vocabulary, d, true);
+  for (size_t s = 0; s < stacks_.size(); s++)
+    for (auto& encoding : stacks_[s].encodings())
+      for (Parameter& p : encoding->parameters())
+        add("encoding." + std::to_string(s) + "." + encoding->descriptor().name + "." + p.name, p.rows, p.columns, p.decay, true);
+  if (!parameters_.assign(offset, 0)) return out_of_memory("the model", offset * 4.0);
+  return {};
+}
+
+void Transformer::bind(float* gradients) {
+  size_t next = 0;
+  while (next < tensors_.size() && !tensors_[next].position) next++;
+  for (auto& stack : stacks_)
+    for (Parameter* p : stack.parameters()) {
+      size_t offset = tensors_[next++].offset;
+      p->value = parameters_.data() + offset;
+      p->gradient = gradients ? gradients + offset : nullptr;
+    }
+}
+
+// Linear maps N(0, 1/in), the two that write to the residual stream divided by √(2·layers) as well; embedding N(0, 1/d),
+// so that ×√d gives unit variance and a tied head gives logits of unit variance; norms 1; encodings as they say.
+void Transformer::initialise(uint64_t seed) {
+  Random random(seed, 1);
+  for (auto& t : tensors_) {
+    if (t.position) continue;
+    float* p = parameters_.data() + t.offset;
+    bool vector = t.columns == 0, bias = t.name.ends_with("_bias");
+    double deviation = 1 / std::sqrt(double(vector ? 1 : t.columns));
+    if (t.name.ends_with("wo") || t.name.ends_with("w2")) deviation /= std::sqrt(2.0 * config_.layers);
+    for (size_t i = 0; i < t.size(); i++) p[i] = vector ? (bias ? 0.f : 1.f) : float(deviation * random.normal());
+  }
+  for (auto& stack : stacks_) stack.initialise(random);
+}
+
+Error Transformer::check_tokens(const int* tokens, long count) const {
+  for (long i = 0; i < count; i++)
+    if (tokens[i] < 0 || tokens[i] >= config_.vocabulary)
+      return {"tokens[" + std::to_string(i) + "] is " + std::to_string(tokens[i]) + "; allowed: 0 to " + std::to_string(config_.vocabulary - 1)};
+  return {};
+}
+
+}  // namespace lw
