@@ -22,12 +22,12 @@ void silu_backward(float* dx, const float* dy, const float* x, size_t count) {
 }
 
 // (1 + tanh u) / 2 = σ(2u), so gelu(x) = x·σ(2u) with 2u = x·(a + b·x²).
-static const f32x4 gelu_a = splat(1.5957691216f), gelu_b = splat(0.0713548163f);  // 2·√(2/π), and 0.044715 times that
+static constexpr float gelu_a = 1.5957691216f, gelu_b = 0.0713548163f;  // 2·√(2/π), and 0.044715 times that
 
 void gelu(float* y, const float* x, size_t count) {
   each(count, [&](size_t i, auto at) {
     f32x4 in = at.load(x + i);
-    at.store(y + i, in * sigmoid(in * madd(gelu_b, in * in, gelu_a)));
+    at.store(y + i, in * sigmoid(in * madd(splat(gelu_b), in * in, splat(gelu_a))));
   });
 }
 
@@ -36,7 +36,8 @@ void gelu_backward(float* dx, const float* dy, const float* x, size_t count) {
     f32x4 in = at.load(x + i);
     // Beyond |x| = 10 the slope is exactly 0 or 1; the bound keeps 0·∞ out of it.
     f32x4 bounded = max(min(in, splat(10)), splat(-10)), square = bounded * bounded;
-    f32x4 s = sigmoid(bounded * madd(gelu_b, square, gelu_a)), slope = madd(splat(3) * gelu_b, square, gelu_a);
+    f32x4 s = sigmoid(bounded * madd(splat(gelu_b), square, splat(gelu_a)));
+    f32x4 slope = madd(splat(3 * gelu_b), square, splat(gelu_a));
     at.store(dx + i, at.load(dy + i) * s * madd(bounded * slope, splat(1) - s, splat(1)));
   });
 }

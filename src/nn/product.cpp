@@ -1,17 +1,96 @@
 #include "nn/product.h"
 
-namespace lw {
+#include <algorithm>
 
-size_t product_scratch(int, int k) { return size_t(k); }
+#include "simd/simd.h"
+
+namespace lw {
+using namespace simd;
+
+// a and b are packed, so that the inner loop reads both in order whatever their strides: b whole, in panels of
+// tile_columns columns, for depth_block steps of k at a time; a block_rows rows at a time, in strips of tile_rows.
+// A block of a and a panel of b fit in 32 KB of cache, and 16 floats are a cache line, where a is read across.
+static constexpr int tile_rows = 4, tile_columns = 8, block_rows = 16, depth_block = 256;
+
+static size_t round_up(int n, int to) { return size_t((n + to - 1) / to) * to; }
+
+size_t product_scratch(int n, int k) {
+  return (block_rows + round_up(n, tile_columns)) * size_t(std::min(k, depth_block));
+}
+
+// packed[lane / width][l][lane % width] = x[lane][l] for lane < lanes, l < depth, and 0 up to a multiple of width.
+// Lanes lie `across` floats apart, steps `along`; width is a multiple of 4.
+static void pack(float* packed, int width, const float* x, ptrdiff_t across, ptrdiff_t along, int lanes, int depth) {
+  auto place = [=](ptrdiff_t lane) { return packed + lane / width * width * depth + lane % width; };
+  ptrdiff_t lane = 0;
+  if (across == 1)
+    for (; lane + 16 <= lanes; lane += 16) {
+      float *p = place(lane), *q = place(lane + 4), *r = place(lane + 8), *s = place(lane + 12);
+      for (ptrdiff_t l = 0; l < depth; l++, p += width, q += width, r += width, s += width) {
+        const float* from = x + lane + l * along;
+        store(p, load(from)), store(q, load(from + 4)), store(r, load(from + 8)), store(s, load(from + 12));
+      }
+    }
+  for (; lane < ptrdiff_t(round_up(lanes, width)); lane += 4) {
+    const float* from = x + lane * across;
+    float* to = place(lane);
+    ptrdiff_t here = std::clamp<ptrdiff_t>(lanes - lane, 0, 4), l = 0;
+    if (here == 4 && along == 1)
+      for (; l + 4 <= depth; l += 4) {
+        f32x4 p = load(from + l), q = load(from + across + l), r = load(from + 2 * across + l), s = load(from + 3 * across + l);
+        transpose(p, q, r, s);
+        store(to + l * width, p), store(to + (l + 1) * width, q);
+        store(to + (l + 2) * width, r), store(to + (l + 3) * width, s);
+      }
+    for (; l < depth; l++)
+      for (ptrdiff_t i = 0; i < 4; i++) to[l * width + i] = i < here ? from[i * across + l * along] : 0;
+  }
+}
+
+// One tile: c[tile_rows][tile_columns] = or += strip · panel, of which rows × columns exist.
+static void tile(int depth, const float* strip, const float* panel, float* c, ptrdiff_t c_row, int rows, int columns,
+                 bool accumulate) {
+  f32x4 sums[tile_rows][tile_columns / 4];
+  for (auto& row : sums)
+    for (f32x4& x : row) x = zero();
+  for (; depth > 0; depth--, strip += tile_rows, panel += tile_columns) {
+    f32x4 left = load(panel), right = load(panel + 4);
+    for (int i = 0; i < tile_rows; i++) {
+      f32x4 x = load_splat(strip + i);
+      sums[i][0] = madd(x, left, sums[i][0]);
+      sums[i][1] = madd(x, right, sums[i][1]);
+    }
+  }
+  for (int i = 0; i < rows; i++) {
+    float* to = c + i * c_row;
+    if (columns == tile_columns) {
+      store(to, accumulate ? load(to) + sums[i][0] : sums[i][0]);
+      store(to + 4, accumulate ? load(to + 4) + sums[i][1] : sums[i][1]);
+    } else {
+      float row[tile_columns];
+      store(row, sums[i][0]), store(row + 4, sums[i][1]);
+      for (int j = 0; j < columns; j++) to[j] = accumulate ? to[j] + row[j] : row[j];
+    }
+  }
+}
 
 void product(int m, int n, int k, const float* a, ptrdiff_t a_row, ptrdiff_t a_column, const float* b, ptrdiff_t b_row,
-             ptrdiff_t b_column, float* c, ptrdiff_t c_row, bool accumulate, float*) {
-  for (ptrdiff_t i = 0; i < m; i++)
-    for (ptrdiff_t j = 0; j < n; j++) {
-      float sum = accumulate ? c[i * c_row + j] : 0;
-      for (ptrdiff_t l = 0; l < k; l++) sum += a[i * a_row + l * a_column] * b[l * b_row + j * b_column];
-      c[i * c_row + j] = sum;
+             ptrdiff_t b_column, float* c, ptrdiff_t c_row, bool accumulate, float* scratch) {
+  if (k == 0 && !accumulate)
+    for (ptrdiff_t i = 0; i < m; i++) std::fill_n(c + i * c_row, n, 0.0f);
+  for (ptrdiff_t from = 0; from < k; from += depth_block, accumulate = true) {
+    int depth = std::min(int(k - from), depth_block);
+    float *strips = scratch, *panels = scratch + block_rows * depth;
+    pack(panels, tile_columns, b + from * b_row, b_column, b_row, n, depth);
+    for (ptrdiff_t block = 0; block < m; block += block_rows) {
+      int rows = std::min(int(m - block), block_rows);
+      pack(strips, tile_rows, a + block * a_row + from * a_column, a_row, a_column, rows, depth);
+      for (ptrdiff_t j = 0; j < n; j += tile_columns)
+        for (ptrdiff_t i = 0; i < rows; i += tile_rows)
+          tile(depth, strips + i * depth, panels + j * depth, c + (block + i) * c_row + j, c_row,
+               std::min(int(rows - i), tile_rows), std::min(int(n - j), tile_columns), accumulate);
     }
+  }
 }
 
 }  // namespace lw
