@@ -1,8 +1,176 @@
-#include "attention/attention.h"
+// Attention in tiles with an online softmax. Keys (turned) and values of one key/value head are packed once; then blocks
+// of query rows meet tiles of keys, four rows at a time. Memory grows with the length, never with its square.
+// Where a content term is open a tile is as wide as the row, so that the term sees all of its scores at once.
+#include "attention/products.h"
 
 namespace lw {
-bool attention(const AttentionInput& in, const Plan& plan, Contents contents, float* out, ptrdiff_t out_stride, float* lse,
-               AttentionScratch&) {
-  return attention_reference(in, plan, contents, out, out_stride, lse);
+namespace {
+
+using namespace attention_detail;
+
+constexpr int block_rows = 64, tile_keys = 64;
+constexpr int direct_queries = 3;  // so few queries read keys and values where they lie
+
+struct Job {
+  const AttentionInput& in;
+  const Plan& plan;
+  Contents contents;
+  int W;               // padded head width
+  float factor;        // on q·k
+  float* out;
+  ptrdiff_t out_stride;
+  float* lse;
+  float *q, *acc, *s, *raw, *keys, *values;  // scratch
+  int s_stride;
+
+  const float* head_q(int h, int r) const { return in.q + r * in.q_stride + ptrdiff_t(h) * in.head_dim; }
+  int kv_head(int h) const { return h / (in.heads / in.kv_heads); }
+};
+
+struct Running { float max = minus_infinity, sum = 0; };  // of one row's softmax
+
+void multiply(float* x, int n, float factor) {
+  for (int d = 0; d < n; d += 4) simd::store(x + d, simd::load(x + d) * simd::splat(factor));
 }
+
+// raw scores of row (h, i) → exp(score − maximum so far); what has been summed so far is brought to the new maximum.
+void weigh(const Job& job, int h, int i, const Seen& seen, Interval tile, float* s, Running& row, float* acc) {
+  const float *bias = row_bias(job.plan, h, i, tile), scale = row_scale(job.plan, h, i);
+  float max = row.max;
+  each_interval(seen, tile, [&](int a, int b) { max = std::max(max, score(s, bias, scale, a, b)); });
+  if (max > row.max) {
+    if (row.sum != 0) {
+      const float factor = simd::largest(simd::exp(simd::splat(row.max - max)));
+      row.sum *= factor, multiply(acc, job.W, factor);
+    }
+    row.max = max;
+  }
+  const float shift = row.max == minus_infinity ? 0 : row.max;  // −∞ everywhere: weights of 0, not NaN
+  each_interval(seen, tile, [&](int a, int b) { row.sum += exponentials(s, shift, a, b); });
+}
+
+// The same with content terms: the tile is the whole row, the weights end up normalised and are read by the value door.
+void weigh_content(const Job& job, int h, int r, const Seen& seen, Interval tile, float* s, Running& row, float* acc) {
+  const int i = job.in.offset + r;
+  const Interval all = hull(seen, tile);
+  if (all.first == all.last) return;
+  const Row at{h, i, job.head_q(h, r), all.first, all.last};
+  std::memcpy(job.raw + all.first, s + all.first, sizeof(float) * size_t(all.last - all.first));
+  for (auto& content : job.contents) content->row(at, job.raw, s);
+  weigh(job, h, i, seen, tile, s, row, acc);
+  if (row.sum == 0) return;
+  const f32x4 total = simd::splat(row.sum);
+  each_interval(seen, tile, [&](int a, int b) { each_vector(s, a, b, [&](int, f32x4 x, bool) { return x / total; }); });
+  row.max += std::log(row.sum), row.sum = 1;
+  zero_holes(s, seen, tile);
+  for (auto& content : job.contents) content->read(at, s, acc);
+}
+
+void finish(const Job& job, int h, int r, const Running& row, float* acc) {
+  if (row.sum != 0 && row.sum != 1) multiply(acc, job.W, 1 / row.sum);
+  std::memcpy(job.out + r * job.out_stride + ptrdiff_t(h) * job.in.head_dim, acc, sizeof(float) * size_t(job.in.head_dim));
+  if (job.lse) job.lse[size_t(h) * job.in.queries + r] = row.sum == 0 ? minus_infinity : row.max + std::log(row.sum);
+}
+
+// Rows r … r + 3 (`count` of them exist) meet one tile. q, acc: [4][W]
+void four_rows(const Job& job, int h, int r, int count, Interval tile, const float* q, Running* running, float* acc) {
+  Seen rows[4];
+  Interval all{0, 0};
+  for (int n = 0; n < count; n++) {
+    rows[n] = seen(job.plan, job.in.offset + r + n, job.in.keys);
+    all = join(all, hull(rows[n], tile));
+  }
+  if (all.first == all.last) return;
+  const int W = job.W;
+  dot_panels(q, job.keys + ptrdiff_t(tile.first) * job.in.head_dim, job.in.head_dim, all.first / panel,
+             round_up(all.last, panel) / panel, job.s, job.s_stride);
+  for (int n = 0; n < count; n++) {
+    float* s = job.s + n * job.s_stride;
+    if (job.contents.empty()) weigh(job, h, job.in.offset + r + n, rows[n], tile, s, running[n], acc + n * W);
+    else weigh_content(job, h, r + n, rows[n], tile, s, running[n], acc + n * W);
+  }
+  const float* values = job.values + ptrdiff_t(tile.first) * W;
+  each_cell(rows, count, tile,
+            [&](int a, int b) { mix<4>(job.s, job.s_stride, values, W, W, a, b, acc, W); },
+            [&](int n, int a, int b) { mix<1>(job.s + n * job.s_stride, 0, values, W, W, a, b, acc + n * W, 0); });
+}
+
+// Query rows r … r + count − 1 of head h.
+void block(const Job& job, int h, int r, int count) {
+  const AttentionInput& in = job.in;
+  const int W = job.W, rows = round_up(count, 4);
+  pack_rows(job.head_q(h, r), in.q_stride, count, in.head_dim, job.factor, job.q);
+  rotate(job.plan.rotation, job.q, W, count, 1, in.head_dim, in.offset + r, false);
+  std::memset(job.q + count * W, 0, sizeof(float) * size_t(rows - count) * W);
+  std::memset(job.acc, 0, sizeof(float) * size_t(rows) * W);
+  Running running[block_rows];
+  Interval all{0, 0};
+  for (int n = 0; n < count; n++) all = join(all, hull(seen(job.plan, in.offset + r + n, in.keys), {0, in.keys}));
+
+  const int width = job.contents.empty() ? tile_keys : std::max(in.keys, 1);
+  for (int first = all.first / width * width; first < all.last; first += width)
+    for (int n = 0; n < count; n += 4)
+      four_rows(job, h, r + n, std::min(4, count - n), {first, std::min(first + width, in.keys)}, job.q + n * W, running + n,
+                job.acc + n * W);
+  for (int n = 0; n < count; n++) finish(job, h, r + n, running[n], job.acc + n * W);
+}
+
+// Keys, turned, into panels and values into rows.
+void pack_head(const Job& job, int kv) {
+  const AttentionInput& in = job.in;
+  const ptrdiff_t head = ptrdiff_t(kv) * in.head_dim;
+  pack_rows(in.v + head, in.v_stride, in.keys, in.head_dim, 1, job.values);
+  for (int t = 0; t < in.keys; t += block_rows) {
+    const int count = std::min(block_rows, in.keys - t);
+    pack_rows(in.k + t * in.k_stride + head, in.k_stride, count, in.head_dim, 1, job.q);
+    if (!in.keys_rotated) rotate(job.plan.rotation, job.q, job.W, count, 1, in.head_dim, t, false);
+    pack_panels(job.q, count, in.head_dim, job.keys + ptrdiff_t(t) * in.head_dim);
+  }
+}
+
+// One row, without packing.
+void direct(const Job& job, int h, int r) {
+  const AttentionInput& in = job.in;
+  const int i = in.offset + r, D = in.head_dim;
+  const ptrdiff_t head = ptrdiff_t(job.kv_head(h)) * D;
+  pack_rows(job.head_q(h, r), 0, 1, D, job.factor, job.q);
+  rotate(job.plan.rotation, job.q, job.W, 1, 1, D, i, false);
+  std::memset(job.acc, 0, sizeof(float) * size_t(job.W));
+  const Seen row = seen(job.plan, i, in.keys);
+  const Interval tile{0, in.keys}, all = hull(row, tile);
+  dot_rows(job.q, in.k + head, in.k_stride, D, all.first, all.last, job.s);
+  Running running;
+  if (job.contents.empty()) weigh(job, h, i, row, tile, job.s, running, job.acc);
+  else weigh_content(job, h, r, row, tile, job.s, running, job.acc);
+  each_interval(row, tile, [&](int a, int b) { mix<1>(job.s, 0, in.v + head, in.v_stride, D, a, b, job.acc, 0); });
+  finish(job, h, r, running, job.acc);
+}
+
+}  // namespace
+
+bool attention(const AttentionInput& in, const Plan& plan, Contents contents, float* out, ptrdiff_t out_stride, float* lse,
+               AttentionScratch& scratch) {
+  const int D = in.head_dim, W = padded(D), T = round_up(in.keys, panel);
+  const bool few = in.queries <= direct_queries && (in.keys_rotated || plan.rotation.pairs == 0);
+  const int s_stride = few || !contents.empty() ? T : tile_keys;
+  size_t end = 0;
+  auto place = [&](size_t floats) { return std::exchange(end, end + (floats + 15) / 16 * 16); };
+  const size_t q = place(size_t(block_rows) * W), acc = place(size_t(block_rows) * W), s = place(size_t(s_stride) * 4 + panel),
+               raw = place(contents.empty() ? 0 : T), keys = place(few ? 0 : size_t(T) * D), values = place(few ? 0 : size_t(T) * W);
+  if (!scratch.floats.resize(end)) return false;
+  float* base = scratch.floats.data();
+  const Job job{in, plan, contents, W, score_scale(plan, D), out, out_stride, lse,
+                base + q, base + acc, base + s, base + raw, base + keys, base + values, s_stride};
+
+  for (int h = 0; h < in.heads; h++) {
+    if (few) {
+      for (int r = 0; r < in.queries; r++) direct(job, h, r);
+      continue;
+    }
+    if (h % (in.heads / in.kv_heads) == 0) pack_head(job, job.kv_head(h));
+    for (int r = 0; r < in.queries; r += block_rows) block(job, h, r, std::min(block_rows, in.queries - r));
+  }
+  return true;
+}
+
 }  // namespace lw

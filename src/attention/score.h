@@ -1,11 +1,18 @@
 // How scores are made: shared by the forward and the backward kernels, so that they cannot drift.
+// Rows of scores are only touched inside the intervals of keys that the query sees; vectors may read, but never change,
+// up to three cells past an interval (rows are padded to a multiple of 8, bias tables by 16).
 #pragma once
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "attention/attention.h"
+#include "simd/simd.h"
 
 namespace lw::attention_detail {
+
+using simd::f32x4;
+constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
 
 // The intervals of keys that one query sees; `last` still has to be clipped to the keys that exist.
 struct Seen {
@@ -22,11 +29,85 @@ inline Seen seen(const Plan& plan, int query, int keys) {
   return {{}, pattern.intervals.data() + first, pattern.begin[query + 1] - first};
 }
 
+// Calls f(a, b) for each interval's part inside the tile, counted from the tile's first key.
+template <class F>
+void each_interval(const Seen& seen, Interval tile, F f) {
+  for (const Interval& i : seen) {
+    const int a = std::max(i.first, tile.first), b = std::min(i.last, tile.last);
+    if (a < b) f(a - tile.first, b - tile.first);
+  }
+}
+// From the first to past the last key seen in the tile; {0, 0} if none is.
+inline Interval hull(const Seen& seen, Interval tile) {
+  Interval all{0, 0};
+  each_interval(seen, tile, [&](int a, int b) { all = {all.last ? all.first : a, b}; });
+  return all;
+}
+inline Interval join(Interval a, Interval b) {
+  if (a.first == a.last) return b;
+  if (b.first == b.last) return a;
+  return {std::min(a.first, b.first), std::max(a.last, b.last)};
+}
+
 inline float score_scale(const Plan& plan, int head_dim) {
   return plan.score_scale != 0 ? plan.score_scale : 1 / std::sqrt(float(head_dim));
 }
 inline float row_scale(const Plan& plan, int head, int query) {
   return plan.scale.empty() ? 1 : plan.scale[size_t(head) * plan.length + query];
+}
+// The row of biases from the tile's first key on; nullptr when the door is closed.
+inline const float* row_bias(const Plan& plan, int head, int query, Interval tile) {
+  return plan.bias.table.empty() ? nullptr : plan.bias.row(head, query) + tile.first;
+}
+
+// Lanes 0 … count − 1.
+inline f32x4 first_lanes(int count) {
+  static const float lanes[4] = {0, 1, 2, 3};
+  return simd::load(lanes) < simd::splat(float(count));
+}
+// f(j, x) → new x for each vector of x[a … b), the last one partial.
+template <class F>
+void each_vector(float* x, int a, int b, F f) {
+  int j = a;
+  for (; j + 4 <= b; j += 4) simd::store(x + j, f(j, simd::load(x + j), false));
+  if (j < b) {
+    const f32x4 old = simd::load(x + j);
+    simd::store(x + j, simd::select(first_lanes(b - j), f(j, old, true), old));
+  }
+}
+
+// The score: here and nowhere else. `raw` is q·k·score_scale plus the content terms.
+inline f32x4 unscaled(f32x4 raw, const float* bias, int j) { return bias ? raw + simd::load(bias + j) : raw; }
+
+// raw → scores in place over one interval; the largest of them (NaN left out).
+inline float score(float* s, const float* bias, float row_scale, int a, int b) {
+  const f32x4 scale = simd::splat(row_scale);
+  f32x4 top = simd::splat(minus_infinity);
+  each_vector(s, a, b, [&](int j, f32x4 raw, bool partial) {
+    const f32x4 x = unscaled(raw, bias, j) * scale;
+    top = simd::max(top, partial ? simd::select(first_lanes(b - j), x, top) : x);
+    return x;
+  });
+  return simd::largest(top);
+}
+// scores → exp(score − shift) in place over one interval; their sum.
+inline float exponentials(float* s, float shift, int a, int b) {
+  const f32x4 minus = simd::splat(shift);
+  f32x4 sum = simd::zero();
+  each_vector(s, a, b, [&](int j, f32x4 x, bool partial) {
+    const f32x4 y = simd::exp(x - minus);
+    sum += partial ? simd::select(first_lanes(b - j), y, simd::zero()) : y;
+    return y;
+  });
+  return simd::sum(sum);
+}
+// Zero in what the row does not see between its first and its last key.
+inline void zero_holes(float* x, const Seen& seen, Interval tile) {
+  int end = -1;
+  each_interval(seen, tile, [&](int a, int b) {
+    for (int j = end; j >= 0 && j < a; j++) x[j] = 0;
+    end = b;
+  });
 }
 
 }  // namespace lw::attention_detail

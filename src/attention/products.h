@@ -1,0 +1,171 @@
+// The small matrix products of attention, and the layouts they want.
+//   rows:   [n][W], W = D rounded up to 4, zero past D
+//   panels: [n / 8][D][8], eight rows side by side
+#pragma once
+#include <cstring>
+
+#include "attention/score.h"
+
+namespace lw::attention_detail {
+
+constexpr int panel = 8;
+constexpr int round_up(int n, int unit) { return (n + unit - 1) / unit * unit; }
+constexpr int padded(int head_dim) { return round_up(head_dim, 4); }
+
+// rows [count][W] = factor · x
+inline void pack_rows(const float* x, ptrdiff_t stride, int count, int D, float factor, float* rows) {
+  const int W = padded(D);
+  for (int t = 0; t < count; t++, x += stride, rows += W) {
+    int d = 0;
+    for (; d + 4 <= D; d += 4) simd::store(rows + d, simd::load(x + d) * simd::splat(factor));
+    for (; d < D; d++) rows[d] = x[d] * factor;
+    for (; d < W; d++) rows[d] = 0;
+  }
+}
+
+// panels [⌈count / 8⌉][D][8] from rows [count][W]; missing rows are zero.
+inline void pack_panels(const float* rows, int count, int D, float* panels) {
+  const int W = padded(D);
+  const f32x4 none = simd::zero();
+  for (int t = 0; t < count; t += 4) {
+    float* out = panels + ptrdiff_t(t / panel) * panel * D + t % panel;
+    for (int d = 0; d < D; d += 4) {
+      const float* x = rows + ptrdiff_t(t) * W + d;
+      f32x4 column[4] = {simd::load(x), t + 1 < count ? simd::load(x + W) : none, t + 2 < count ? simd::load(x + 2 * W) : none,
+                         t + 3 < count ? simd::load(x + 3 * W) : none};
+      simd::transpose(column[0], column[1], column[2], column[3]);
+      for (int n = 0; n < 4 && d + n < D; n++) simd::store(out + (d + n) * panel, column[n]);
+    }
+  }
+  if (count % panel > 0 && count % panel <= 4) {
+    float* out = panels + ptrdiff_t(count / panel) * panel * D + 4;
+    for (int d = 0; d < D; d++) simd::store(out + d * panel, none);
+  }
+}
+
+// s[r][8p + n] = Σ_d x[r][d] · panels[p][d][n] for the four rows x [4][W] and panels first … last − 1.
+inline void dot_panels(const float* x, const float* panels, int D, int first, int last, float* s, ptrdiff_t s_stride) {
+  const int W = padded(D);
+  for (int p = first; p < last; p++) {
+    const float* y = panels + ptrdiff_t(p) * panel * D;
+    f32x4 a0 = simd::zero(), a1 = a0, b0 = a0, b1 = a0, c0 = a0, c1 = a0, d0 = a0, d1 = a0;
+    for (int d = 0; d < D; d++, y += panel) {
+      const f32x4 y0 = simd::load(y), y1 = simd::load(y + 4);
+      f32x4 r = simd::load_splat(x + d);
+      a0 = simd::madd(r, y0, a0), a1 = simd::madd(r, y1, a1);
+      r = simd::load_splat(x + W + d);
+      b0 = simd::madd(r, y0, b0), b1 = simd::madd(r, y1, b1);
+      r = simd::load_splat(x + 2 * W + d);
+      c0 = simd::madd(r, y0, c0), c1 = simd::madd(r, y1, c1);
+      r = simd::load_splat(x + 3 * W + d);
+      d0 = simd::madd(r, y0, d0), d1 = simd::madd(r, y1, d1);
+    }
+    float* out = s + p * panel;
+    simd::store(out, a0), simd::store(out + 4, a1);
+    simd::store(out + s_stride, b0), simd::store(out + s_stride + 4, b1);
+    simd::store(out + 2 * s_stride, c0), simd::store(out + 2 * s_stride + 4, c1);
+    simd::store(out + 3 * s_stride, d0), simd::store(out + 3 * s_stride + 4, d1);
+  }
+}
+
+// y[r][0 … 4V) += Σ_{a ≤ j < b} w[r][j] · x[j][0 … 4V), R rows, V vectors.
+template <int R, int V>
+void mix_columns(const float* w, ptrdiff_t w_stride, const float* x, ptrdiff_t x_stride, int a, int b, float* y, ptrdiff_t y_stride) {
+  f32x4 sum[R][V];
+  for (int r = 0; r < R; r++)
+    for (int v = 0; v < V; v++) sum[r][v] = simd::load(y + r * y_stride + 4 * v);
+  x += a * x_stride;
+  for (int j = a; j < b; j++, x += x_stride) {
+    f32x4 row[V];
+    for (int v = 0; v < V; v++) row[v] = simd::load(x + 4 * v);
+    for (int r = 0; r < R; r++) {
+      const f32x4 weight = simd::load_splat(w + r * w_stride + j);
+      for (int v = 0; v < V; v++) sum[r][v] = simd::madd(weight, row[v], sum[r][v]);
+    }
+  }
+  for (int r = 0; r < R; r++)
+    for (int v = 0; v < V; v++) simd::store(y + r * y_stride + 4 * v, sum[r][v]);
+}
+// y [R][width] += Σ_{a ≤ j < b} w[r][j] · x[j][width]
+template <int R>
+void mix(const float* w, ptrdiff_t w_stride, const float* x, ptrdiff_t x_stride, int width, int a, int b, float* y, ptrdiff_t y_stride) {
+  int d = 0;
+  if constexpr (R == 1)
+    for (; d + 16 <= width; d += 16) mix_columns<R, 4>(w, w_stride, x + d, x_stride, a, b, y + d, y_stride);
+  for (; d + 8 <= width; d += 8) mix_columns<R, 2>(w, w_stride, x + d, x_stride, a, b, y + d, y_stride);
+  for (; d + 4 <= width; d += 4) mix_columns<R, 1>(w, w_stride, x + d, x_stride, a, b, y + d, y_stride);
+  for (; d < width; d++)
+    for (int r = 0; r < R; r++)
+      for (int j = a; j < b; j++) y[r * y_stride + d] += w[r * w_stride + j] * x[j * x_stride + d];
+}
+
+// s[j] = x · k_j for a ≤ j < b, straight from strided keys: for a query or two packing would cost more than it saves.
+inline void dot_rows(const float* x, const float* k, ptrdiff_t stride, int D, int a, int b, float* s) {
+  int j = a;
+  for (; j + 4 <= b; j += 4) {
+    const float *k0 = k + j * stride, *k1 = k0 + stride, *k2 = k1 + stride, *k3 = k2 + stride;
+    f32x4 s0 = simd::zero(), s1 = s0, s2 = s0, s3 = s0;
+    int d = 0;
+    for (; d + 4 <= D; d += 4) {
+      const f32x4 q = simd::load(x + d);
+      s0 = simd::madd(q, simd::load(k0 + d), s0), s1 = simd::madd(q, simd::load(k1 + d), s1);
+      s2 = simd::madd(q, simd::load(k2 + d), s2), s3 = simd::madd(q, simd::load(k3 + d), s3);
+    }
+    simd::transpose(s0, s1, s2, s3);
+    simd::store(s + j, (s0 + s2) + (s1 + s3));
+    for (; d < D; d++) s[j] += x[d] * k0[d], s[j + 1] += x[d] * k1[d], s[j + 2] += x[d] * k2[d], s[j + 3] += x[d] * k3[d];
+  }
+  for (; j < b; j++) {
+    s[j] = 0;
+    for (int d = 0; d < D; d++) s[j] += x[d] * k[j * stride + d];
+  }
+}
+
+// y[j][0 … 4V) += Σ_{r < R} w[r][j] · x[r][0 … 4V) for a ≤ j < b.
+template <int R, int V>
+void spread_columns(const float* w, ptrdiff_t w_stride, const float* x, int W, int a, int b, float* y) {
+  f32x4 row[R][V];
+  for (int r = 0; r < R; r++)
+    for (int v = 0; v < V; v++) row[r][v] = simd::load(x + r * W + 4 * v);
+  y += ptrdiff_t(a) * W;
+  for (int j = a; j < b; j++, y += W) {
+    f32x4 sum[V];
+    for (int v = 0; v < V; v++) sum[v] = simd::load(y + 4 * v);
+    for (int r = 0; r < R; r++) {
+      const f32x4 weight = simd::load_splat(w + r * w_stride + j);
+      for (int v = 0; v < V; v++) sum[v] = simd::madd(weight, row[r][v], sum[v]);
+    }
+    for (int v = 0; v < V; v++) simd::store(y + 4 * v, sum[v]);
+  }
+}
+// y[j][W] += Σ_{r < R} w[r][j] · x[r][W]
+template <int R>
+void spread(const float* w, ptrdiff_t w_stride, const float* x, int W, int a, int b, float* y) {
+  int d = 0;
+  for (; d + 8 <= W; d += 8) spread_columns<R, 2>(w, w_stride, x + d, W, a, b, y + d);
+  for (; d < W; d += 4) spread_columns<R, 1>(w, w_stride, x + d, W, a, b, y + d);
+}
+
+// Splits what `count` ≤ 4 neighbouring rows see in a tile: four(a, b) for the keys that all of them see, one(r, a, b) for
+// the rest. Nothing that a row does not see is ever multiplied, so not even a NaN leaks through a weight of zero.
+template <class Four, class One>
+void each_cell(const Seen* rows, int count, Interval tile, Four four, One one) {
+  const int width = tile.last - tile.first;
+  Interval common{0, width};
+  for (int r = 0; r < count; r++) {
+    int intervals = 0;
+    each_interval(rows[r], tile, [&](int a, int b) {
+      common = {std::max(common.first, a), std::min(common.last, b)}, intervals++;
+    });
+    if (intervals != 1) common.last = 0;
+  }
+  if (common.first < common.last) four(common.first, common.last);
+  else common = {width, width};
+  for (int r = 0; r < count; r++)
+    each_interval(rows[r], tile, [&](int a, int b) {
+      if (a < std::min(b, common.first)) one(r, a, std::min(b, common.first));
+      if (std::max(a, common.last) < b) one(r, std::max(a, common.last), b);
+    });
+}
+
+}  // namespace lw::attention_detail
