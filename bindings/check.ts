@@ -1,0 +1,91 @@
+// Checks of what callers hand in. JavaScript's implicit conversions are silent (−1 becomes 4294967295 in C++), so every
+// number is checked here, in all builds. Messages name the parameter, its value and what is allowed.
+
+/** The largest count that sizes and positions may have: they are 32-bit integers in the core. */
+export const MOST = 2 ** 31 - 1;
+
+export function integer(name: string, value: unknown, least = -Number.MAX_SAFE_INTEGER, most = Number.MAX_SAFE_INTEGER): number {
+  if (typeof value !== 'number') throw new TypeError(`${name} must be an integer, not ${describe(value)}`);
+  if (!Number.isSafeInteger(value) || value < least || value > most) {
+    throw new RangeError(`${name} is ${value}; it must be an integer from ${least} to ${most}`);
+  }
+  return value;
+}
+
+/** A size: an integer ≥ 1. */
+export function count(name: string, value: unknown, most = MOST): number {
+  return integer(name, value, 1, most);
+}
+
+export function finite(name: string, value: unknown, least = -Infinity, most = Infinity): number {
+  if (typeof value !== 'number') throw new TypeError(`${name} must be a number, not ${describe(value)}`);
+  if (!Number.isFinite(value) || value < least || value > most) {
+    const range = least === -Infinity && most === Infinity ? 'finite' : `from ${least} to ${most}`;
+    throw new RangeError(`${name} is ${value}; it must be ${range}`);
+  }
+  return value;
+}
+
+export function flag(name: string, value: unknown): boolean {
+  if (typeof value !== 'boolean') throw new TypeError(`${name} must be true or false, not ${describe(value)}`);
+  return value;
+}
+
+export function choice<T extends string>(name: string, value: unknown, choices: readonly T[]): T {
+  if (typeof value !== 'string') throw new TypeError(`${name} must be a string, not ${describe(value)}`);
+  if (!choices.includes(value as T)) throw new RangeError(`${name} is '${value}'; it must be one of ${choices.join(', ')}`);
+  return value as T;
+}
+
+/** A list of numbers: an array or a typed array, but not of BigInt. Elements are not looked at. */
+export function numbers(name: string, value: unknown): ArrayLike<number> {
+  const ok = Array.isArray(value) || (ArrayBuffer.isView(value) && !(value instanceof DataView) &&
+    !(value instanceof BigInt64Array) && !(value instanceof BigUint64Array));
+  if (!ok) throw new TypeError(`${name} must be an array of numbers, not ${describe(value)}`);
+  return value as unknown as ArrayLike<number>;
+}
+
+/** Vectors: as Float32Array, with every element of a plain array checked to be a number. */
+export function floats(name: string, value: unknown): Float32Array {
+  if (value instanceof Float32Array) return value;
+  const list = numbers(name, value);
+  for (let i = 0; i < list.length; i++) {
+    if (typeof list[i] !== 'number') throw new TypeError(`${name}[${i}] must be a number, not ${describe(list[i])}`);
+  }
+  return Float32Array.from(list);
+}
+
+/** Positions: finite numbers, as doubles. They may be fractional. */
+export function positions(name: string, value: unknown): Float64Array {
+  const list = Float64Array.from(numbers(name, value), (p, i) => finite(`${name}[${i}]`, p, -(2 ** 53 - 1), 2 ** 53 - 1));
+  if (list.length === 0) throw new RangeError(`${name} is empty; at least one position is needed`);
+  return list;
+}
+
+/** Token ids: integers from 0 to vocabulary − 1. */
+export function tokens(name: string, value: unknown, vocabulary: number, least = 1): Int32Array {
+  const list = numbers(name, value);
+  if (list.length < least) throw new RangeError(`${name} has ${list.length} tokens; at least ${least} are needed`);
+  return Int32Array.from(list, (token, i) => integer(`${name}[${i}]`, token, 0, vocabulary - 1));
+}
+
+/** Refuses keys that `allowed` does not name: a misspelt option must not be ignored. */
+export function keys(name: string, value: unknown, allowed: readonly string[]): void {
+  if (value === undefined) return;
+  if (typeof value !== 'object' || value === null) throw new TypeError(`${name} must be an object, not ${describe(value)}`);
+  for (const key of Object.keys(value)) {
+    if (!allowed.includes(key)) throw new TypeError(`${name} has no option '${key}'; it may have ${allowed.join(', ')}`);
+  }
+}
+
+/** Checks that a list has the length that a shape asks for. */
+export function exactly(name: string, length: number, wanted: number, shape: string): void {
+  if (length !== wanted) throw new RangeError(`${name} has ${length} elements; ${shape} needs ${wanted}`);
+}
+
+function describe(value: unknown): string {
+  if (value === null || value === undefined) return String(value);
+  if (typeof value === 'string') return `the string '${value.slice(0, 40)}'`;
+  if (typeof value === 'bigint') return `the BigInt ${value}n`;
+  return typeof value === 'object' ? (value.constructor?.name ?? 'an object') : `a ${typeof value}`;
+}

@@ -1,0 +1,133 @@
+// What the WebAssembly module offers (embind.cpp): the contract between the C++ and the classes users see.
+//
+// All pointers are byte addresses. Every number crosses as a double and is checked on both sides. A method that returns
+// a string returns '' when all went well and otherwise the sentence to throw: see `succeed` in errors.ts.
+
+export interface ShapeRequest {
+  heads: number;
+  kvHeads: number;
+  headDim: number;
+  width: number;
+  trainedLength: number;
+  causal: boolean;
+}
+
+export interface ModelRequest {
+  vocabulary: number;
+  width: number;
+  layers: number;
+  heads: number;
+  kvHeads: number;
+  hidden: number;
+  trainedLength: number;
+  norm: string;
+  normEpsilon: number;
+  activation: string;
+  tied: boolean;
+  causal: boolean;
+  encoding: string;
+}
+
+export interface TrainRequest {
+  learningRate: number;
+  warmup: number;
+  steps: number;
+  minimumRatio: number;
+  beta1: number;
+  beta2: number;
+  epsilon: number;
+  weightDecay: number;
+  clip: number;
+  encodingRate: number;
+}
+
+export interface RunRequest {
+  train: TrainRequest;
+  task: string;
+  batch: number;
+  length: number;
+  seed: number;
+}
+
+export interface NativeEncoder {
+  describe(): string;
+  /** Builds the plan the getters below read: numbers (double) of `length` tokens, or 0 for 0 … length − 1. */
+  plan(positions: number, length: number, present: number): string;
+  positions(out: number): void;
+  input(out: number): void;
+  rotation(cosine: number, sine: number): void;
+  bias(out: number, queries: number, keys: number, offset: number): void;
+  pattern(out: number, queries: number, keys: number, offset: number): void;
+  scale(out: number): void;
+  rotate(x: number, count: number, heads: number, first: number, inverse: boolean): string;
+  attention(q: number, k: number, v: number, x: number, out: number, queries: number, keys: number, offset: number): string;
+  parameters(): number;
+  parameterCount(): number;
+  delete(): void;
+}
+
+export interface NativeModel {
+  describe(): string;
+  parameters(): number;
+  parameterCount(): number;
+  parametersChanged(): void;
+  logits(tokens: number, count: number, out: number): string;
+  losses(tokens: number, count: number, out: number): string;
+  cacheReset(): void;
+  cacheFeed(tokens: number, count: number, out: number): string;
+  cacheLength(): number;
+  sample(logits: number, temperature: number, topK: number, topP: number): number;
+  seed(seed: number): void;
+  trainerMake(options: TrainRequest, seed: number): string;
+  trainStep(tokens: number, mask: number, batch: number, length: number): string;
+  trainInfo(): string;
+  trainState(): number;
+  trainStateBytes(): number;
+  trainStateChanged(): void;
+  delete(): void;
+}
+
+export interface NativeRun {
+  setText(train: number, trainBytes: number, test: number, testBytes: number): string;
+  train(steps: number): string;
+  losses(): number;
+  lossCount(): number;
+  test(length: number, tokens: number): string;
+  testInfo(): string;
+  testByPosition(): number;
+  testByPositionCount(): number;
+  trainInfo(): string;
+  describe(): string;
+  parameters(): number;
+  parameterCount(): number;
+  trainState(): number;
+  trainStateBytes(): number;
+  trainStateChanged(): void;
+  delete(): void;
+}
+
+export interface Core {
+  // Re-read after every call that may allocate: growing memory detaches them.
+  HEAPU8: Uint8Array<ArrayBuffer>;
+  HEAP32: Int32Array<ArrayBuffer>;
+  HEAPF32: Float32Array<ArrayBuffer>;
+  HEAPF64: Float64Array<ArrayBuffer>;
+  /** 0 when memory has run out. */
+  _malloc(bytes: number): number;
+  _free(pointer: number): void;
+  catalogue(): string;
+  /** Why the latest make() returned null. */
+  lastError(): string;
+  Encoder: { make(spec: string, shape: ShapeRequest, seed: number): NativeEncoder | null };
+  Model: { make(config: ModelRequest, seed: number): NativeModel | null };
+  Run: { make(config: ModelRequest, run: RunRequest): NativeRun | null };
+}
+
+export interface CoreOptions {
+  instantiateWasm?: (
+    imports: WebAssembly.Imports,
+    done: (instance: WebAssembly.Instance, module: WebAssembly.Module) => void,
+  ) => object;
+}
+
+export type CoreFactory = (options?: CoreOptions) => Promise<Core>;

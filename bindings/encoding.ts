@@ -1,0 +1,316 @@
+// An encoding on its own: what each of its doors gives, as plain arrays.
+
+import * as check from './check.js';
+import type { Core, NativeEncoder, ShapeRequest } from './core.js';
+import { made, succeed } from './errors.js';
+import { borrow, filledFloats, Handle, readBytes, readDoubles, readFloats, type Scratch } from './memory.js';
+import { specText, type EncodingSpec } from './spec.js';
+
+/** A door: where position enters a transformer. */
+export type Door = 'ids' | 'input' | 'rotation' | 'bias' | 'content' | 'pattern' | 'scale' | 'value';
+
+/** Which neighbours a rotation pairs: 'interleaved' (2k, 2k+1) or 'half' (k, k + pairs). */
+export type Pairing = 'interleaved' | 'half';
+
+/** The attention an encoding is made for. */
+export interface EncodingShape {
+  /** Query heads, 1 … 1024 (default 1). */
+  heads?: number;
+  /** Key/value heads, a divisor of `heads` (default `heads`). */
+  kvHeads?: number;
+  /** Width of one head, 1 … 4096 (default `width / heads`, or 64). */
+  headDim?: number;
+  /** Width of the model, 1 … 65536 (default `heads · headDim`). */
+  width?: number;
+  /** Length trained on: the size of learned tables, the border that scales know (default 512). */
+  trainedLength?: number;
+  /** Whether a token sees only itself and those before it (default true). */
+  causal?: boolean;
+  /** Seed of learned parameters and random ids, an integer ≥ 0 (default 0). */
+  seed?: number;
+}
+
+/** A rectangle of scores: `queries` rows, the first of them token `offset`, against `keys` columns. */
+export interface Rectangle {
+  queries?: number;
+  /** Default: as many as `queries`, or as `positions`. */
+  keys?: number;
+  /** Which token the first query is. Default `keys − queries`: the queries are the latest tokens. */
+  offset?: number;
+  /** The numbers that tokens 0, 1, … carry; default 0, 1, … They may be fractional. */
+  positions?: ArrayLike<number>;
+}
+
+/** Cosines and sines `[length][pairs]` of a rotation; no pairs: the door is closed. */
+export interface Rotation {
+  cos: Float32Array<ArrayBuffer>;
+  sin: Float32Array<ArrayBuffer>;
+  pairs: number;
+  pairing: Pairing;
+}
+
+/** Learned parameters by name. */
+export type EncodingParameters = Record<string, { rows: number; columns: number; data: Float32Array<ArrayBuffer> }>;
+
+interface Description {
+  spec: string;
+  doors: Door[];
+  pairs: number;
+  pairing: Pairing;
+  scoreScale: number;
+  embeddingScale: number;
+  lengthDependent: boolean;
+  learned: boolean;
+  parameters: { name: string; rows: number; columns: number; offset: number }[];
+}
+
+const SHAPE_KEYS = ['heads', 'kvHeads', 'headDim', 'width', 'trainedLength', 'causal', 'seed'] as const;
+const MOST_TOKENS = 2 ** 24; // the longest plan the core makes
+
+/** Fills in the defaults of a shape and checks what depends on them; the core checks the ranges. */
+export function shapeRequest(shape: EncodingShape = {}): ShapeRequest {
+  check.keys('shape', shape, SHAPE_KEYS);
+  const heads = check.count('heads', shape.heads ?? 1);
+  if (shape.headDim === undefined && shape.width !== undefined && check.count('width', shape.width) % heads !== 0) {
+    throw new RangeError(`width is ${shape.width}; without headDim it must be a multiple of heads (${heads})`);
+  }
+  const headDim = check.count('headDim', shape.headDim ?? (shape.width === undefined ? 64 : shape.width / heads));
+  return {
+    heads, headDim,
+    kvHeads: check.count('kvHeads', shape.kvHeads ?? heads),
+    width: check.count('width', shape.width ?? heads * headDim),
+    trainedLength: check.count('trainedLength', shape.trainedLength ?? 512),
+    causal: check.flag('causal', shape.causal ?? true),
+  };
+}
+
+/**
+ * One encoding, or several working together, made by {@link Lengthwise.encoding}. A door that is closed gives its neutral
+ * element: vectors and biases of 0, factors of 1, no pairs, everything visible that the mask allows. All results are copies.
+ */
+export class Encoding extends Handle<NativeEncoder> {
+  readonly #core: Core;
+  readonly #shape: ShapeRequest;
+  readonly #description: Description;
+
+  /** @internal */
+  constructor(core: Core, spec: EncodingSpec, shape: EncodingShape = {}) {
+    const request = shapeRequest(shape);
+    const seed = check.integer('seed', shape.seed ?? 0, 0);
+    super(made(core.Encoder.make(specText(spec), request, seed), core), 'encoding');
+    this.#core = core;
+    this.#shape = request;
+    try {
+      succeed(this.native.plan(0, 1, 0));
+      this.#description = JSON.parse(this.native.describe());
+    } catch (error) {
+      this.dispose();
+      throw error;
+    }
+  }
+
+  /** The spec as text, in the core's spelling. */
+  get spec(): string { return this.#description.spec; }
+  /** The doors it opens. */
+  get doors(): Door[] { return [...this.#description.doors]; }
+  /** The factor on q·k: 1/√headDim unless the encoding says otherwise. */
+  get scoreScale(): number { return this.#description.scoreScale; }
+  /** The factor on token embeddings before the input door's vector is added. */
+  get embeddingScale(): number { return this.#description.embeddingScale; }
+  /** Whether its rotation depends on how many tokens there are. */
+  get lengthDependent(): boolean { return this.#description.lengthDependent; }
+  /** Whether it has learned parameters. */
+  get learned(): boolean { return this.#description.learned; }
+  get shape(): Required<Omit<EncodingShape, 'seed'>> { return { ...this.#shape }; }
+
+  /** The numbers that tokens carry after the ids door. @param tokens a length, or the numbers before it. */
+  positions(tokens: number | ArrayLike<number>): Float64Array<ArrayBuffer> {
+    return borrow(this.#core, (scratch) => {
+      const length = this.#plan(scratch, 'tokens', tokens);
+      const out = scratch.space(length * 8);
+      this.native.positions(out);
+      return readDoubles(this.#core, out, length);
+    });
+  }
+
+  /** What is added to token embeddings, `[length][width]`. @param tokens a length, or the positions of the tokens. */
+  table(tokens: number | ArrayLike<number>): Float32Array<ArrayBuffer> {
+    return borrow(this.#core, (scratch) => {
+      const length = this.#plan(scratch, 'tokens', tokens);
+      const size = length * this.#shape.width;
+      if (!this.#opens('input')) return new Float32Array(size);
+      return filledFloats(this.#core, size, (out) => this.native.input(out));
+    });
+  }
+
+  /** Cosines and sines of the rotation. @param tokens a length, or the positions of the tokens. */
+  rotation(tokens: number | ArrayLike<number>): Rotation {
+    return borrow(this.#core, (scratch) => {
+      const length = this.#plan(scratch, 'tokens', tokens);
+      const { pairs, pairing } = this.#description;
+      const size = length * pairs;
+      const cosine = scratch.space(size * 4);
+      const sine = scratch.space(size * 4);
+      if (pairs) this.native.rotation(cosine, sine);
+      return { cos: readFloats(this.#core, cosine, size), sin: readFloats(this.#core, sine, size), pairs, pairing };
+    });
+  }
+
+  /**
+   * Rotates queries or keys.
+   * @param x vectors `[count][heads][headDim]`; NaN stays NaN.
+   * @param positions the position of each token, or that of the first one, the others following.
+   * @param options `heads` (default: the shape's), `inverse` turns back, `inPlace` writes into `x` (a Float32Array) and
+   * returns it, `length` is how many tokens there are (default: up to the last position), for encodings that ask.
+   */
+  rotate(
+    x: ArrayLike<number>,
+    positions: number | ArrayLike<number>,
+    options: { heads?: number; inverse?: boolean; inPlace?: boolean; length?: number } = {},
+  ): Float32Array {
+    check.keys('rotate options', options, ['heads', 'inverse', 'inPlace', 'length']);
+    const heads = check.count('heads', options.heads ?? this.#shape.heads);
+    const inverse = check.flag('inverse', options.inverse ?? false);
+    if (check.flag('inPlace', options.inPlace ?? false) && !(x instanceof Float32Array)) throw new TypeError('x must be a Float32Array to be rotated in place');
+    const data = check.floats('x', x);
+    const vector = heads * this.#shape.headDim;
+    const count = Math.floor(data.length / vector);
+    check.exactly('x', data.length, Math.max(count, 1) * vector, `a multiple of ${heads} heads of ${this.#shape.headDim}`);
+    const where = typeof positions === 'object'
+      ? check.positions('positions', positions)
+      : consecutive(check.integer('positions', positions, -(2 ** 53) + 1, 2 ** 53 - 1 - count), count);
+    check.exactly('positions', where.length, count, `x with ${count} tokens`);
+    return borrow(this.#core, (scratch) => {
+      this.#plan(scratch, 'positions', where, options.length);
+      const block = scratch.floats(data);
+      succeed(this.native.rotate(block, count, heads, 0, inverse));
+      const result = readFloats(this.#core, block, data.length);
+      if (!options.inPlace) return result;
+      data.set(result);
+      return data;
+    });
+  }
+
+  /** What is added to the scores, `[heads][queries][keys]`, without the mask. @param scores a length, or a rectangle. */
+  bias(scores: number | Rectangle): Float32Array<ArrayBuffer> {
+    return borrow(this.#core, (scratch) => {
+      const { queries, keys, offset } = this.#rectangle(scratch, scores);
+      return filledFloats(this.#core, this.#shape.heads * queries * keys, (out) => this.native.bias(out, queries, keys, offset));
+    });
+  }
+
+  /** Which query sees which key, `[queries][keys]`, 1 = visible. @param scores a length, or a rectangle. */
+  pattern(scores: number | Rectangle): Uint8Array<ArrayBuffer> {
+    return borrow(this.#core, (scratch) => {
+      const { queries, keys, offset } = this.#rectangle(scratch, scores);
+      const out = scratch.space(queries * keys);
+      this.native.pattern(out, queries, keys, offset);
+      return readBytes(this.#core, out, queries * keys);
+    });
+  }
+
+  /** The factor on the scores of each row, `[heads][length]`. @param tokens a length, or the positions of the tokens. */
+  scale(tokens: number | ArrayLike<number>): Float32Array<ArrayBuffer> {
+    return borrow(this.#core, (scratch) => {
+      const length = this.#plan(scratch, 'tokens', tokens);
+      return filledFloats(this.#core, this.#shape.heads * length, (out) => this.native.scale(out));
+    });
+  }
+
+  /**
+   * Attention with this encoding's rotation, bias, content, pattern and scale: softmax(scores)·v for each head.
+   * @param q `[queries][heads][headDim]`, unrotated.
+   * @param k `[keys][kvHeads][headDim]`, unrotated.
+   * @param v as `k`.
+   * @param options `offset`: which token the first query is (default `keys − queries`; rows before token 0 see nothing
+   * and give zeros); `positions`: the numbers that the tokens carry; `x`: the layer's input `[queries][width]`, which
+   * encodings with a content term read.
+   * @returns `[queries][heads][headDim]`
+   */
+  attention(
+    q: ArrayLike<number>, k: ArrayLike<number>, v: ArrayLike<number>,
+    options: { offset?: number; positions?: ArrayLike<number>; x?: ArrayLike<number> } = {},
+  ): Float32Array<ArrayBuffer> {
+    check.keys('attention options', options, ['offset', 'positions', 'x']);
+    const { heads, kvHeads, headDim, width, causal } = this.#shape;
+    const data = { q: check.floats('q', q), k: check.floats('k', k), v: check.floats('v', v) };
+    const [rowSize, keySize] = [heads * headDim, kvHeads * headDim];
+    const rows = Math.ceil(data.q.length / rowSize) || 1;
+    const keys = Math.ceil(data.k.length / keySize) || 1;
+    check.exactly('q', data.q.length, rows * rowSize, `whole rows of ${heads} heads of ${headDim}`);
+    check.exactly('k', data.k.length, keys * keySize, `whole rows of ${kvHeads} heads of ${headDim}`);
+    check.exactly('v', data.v.length, data.k.length, `as many keys as k`);
+    const wanted = check.integer('offset', options.offset ?? keys - rows, causal ? -MOST_TOKENS : 0, MOST_TOKENS);
+    const unseeing = Math.min(Math.max(-wanted, 0), rows); // rows before token 0
+    const offset = wanted + unseeing;
+    const queries = rows - unseeing;
+    const x = options.x === undefined ? undefined : check.floats('x', options.x);
+    if (x) check.exactly('x', x.length, rows * width, `${rows} rows of width ${width}`);
+    else if (this.#opens('content')) throw new RangeError(`x is missing; '${this.spec}' has a content term and needs the layer's input [queries][width]`);
+    const result = new Float32Array(rows * rowSize);
+    if (queries === 0) return result;
+    return borrow(this.#core, (scratch) => {
+      const length = Math.max(keys, offset + queries);
+      this.#plan(scratch, 'positions', options.positions ?? length);
+      if (options.positions) check.exactly('positions', options.positions.length, length, `${length} tokens`);
+      const [qAt, kAt, vAt] = [scratch.floats(data.q.subarray(unseeing * rowSize)), scratch.floats(data.k), scratch.floats(data.v)];
+      const xAt = x ? scratch.floats(x.subarray(unseeing * width)) : 0;
+      const seeing = filledFloats(this.#core, queries * rowSize, (out) => this.native.attention(qAt, kAt, vAt, xAt, out, queries, keys, offset));
+      result.set(seeing, unseeing * rowSize);
+      return result;
+    });
+  }
+
+  /** The learned parameters, copied; empty when nothing is learned. */
+  get parameters(): EncodingParameters {
+    const base = this.native.parameters() / 4;
+    return Object.fromEntries(this.#description.parameters.map(({ name, rows, columns, offset }) =>
+      [name, { rows, columns, data: readFloats(this.#core, (base + offset) * 4, rows * columns) }]));
+  }
+
+  /** Replaces a learned parameter, for instance by a table trained elsewhere. @param data `[rows][columns]` */
+  setParameter(name: string, data: ArrayLike<number>): void {
+    const known = this.#description.parameters;
+    const parameter = known.find((p) => p.name === name);
+    if (!parameter) throw new RangeError(`'${this.spec}' has no parameter '${name}'; it has ${known.map((p) => p.name).join(', ') || 'none'}`);
+    const values = check.floats(name, data);
+    check.exactly(name, values.length, parameter.rows * parameter.columns, `[${parameter.rows}][${parameter.columns}]`);
+    this.#core.HEAPF32.set(values, this.native.parameters() / 4 + parameter.offset);
+  }
+
+  #opens(door: Door): boolean {
+    return this.#description.doors.includes(door);
+  }
+
+  /** Makes the core plan for these tokens. @returns how many they are. */
+  #plan(scratch: Scratch, name: string, tokens: number | ArrayLike<number>, present?: number): number {
+    const native = this.native;
+    if (typeof tokens !== 'object') {
+      const length = check.count(name === 'tokens' ? 'length' : name, tokens, MOST_TOKENS);
+      succeed(native.plan(0, length, length));
+      return length;
+    }
+    const where = tokens instanceof Float64Array && name === 'positions' ? tokens : check.positions(name, tokens);
+    const last = where.reduce((most, p) => Math.max(most, p), 0);
+    const now = check.count('length', present ?? Math.min(Math.max(where.length, Math.floor(last) + 1), MOST_TOKENS), MOST_TOKENS);
+    succeed(native.plan(scratch.doubles(where), where.length, now));
+    return where.length;
+  }
+
+  #rectangle(scratch: Scratch, scores: number | Rectangle): { queries: number; keys: number; offset: number } {
+    if (typeof scores === 'number') scores = { queries: scores };
+    check.keys('scores', scores, ['queries', 'keys', 'offset', 'positions']);
+    const some = scores.queries ?? scores.keys ?? scores.positions?.length;
+    const queries = check.count('queries', some, MOST_TOKENS);
+    const keys = check.count('keys', scores.keys ?? scores.positions?.length ?? queries, MOST_TOKENS);
+    const offset = check.integer('offset', scores.offset ?? Math.max(keys - queries, 0), 0, MOST_TOKENS - queries);
+    const length = Math.max(keys, offset + queries);
+    if (scores.positions) check.exactly('positions', scores.positions.length, length, `${queries} queries from ${offset} and ${keys} keys`);
+    this.#plan(scratch, 'positions', scores.positions ?? length);
+    return { queries, keys, offset };
+  }
+}
+
+function consecutive(first: number, count: number): Float64Array {
+  return Float64Array.from({ length: count }, (_, i) => first + i);
+}

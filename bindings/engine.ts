@@ -1,0 +1,119 @@
+// What load() gives: the encodings, attention and models of one WebAssembly instance.
+
+import * as check from './check.js';
+import type { ModelConfig } from './config.js';
+import type { Core } from './core.js';
+import { Encoding, type Door, type EncodingShape } from './encoding.js';
+import { Model } from './model.js';
+import type { EncodingSpec } from './spec.js';
+
+/** An option of an encoding. */
+export interface OptionDescriptor {
+  name: string;
+  kind: 'number' | 'integer' | 'flag' | 'choice';
+  default: number | string | boolean;
+  least: number;
+  most: number;
+  choices?: string[];
+  meaning: string;
+  meaning_zh: string;
+}
+
+/** What the catalogue says about an encoding. */
+export interface EncodingDescriptor {
+  name: string;
+  title: string;
+  title_zh: string;
+  paper: string;
+  doors: Door[];
+  options: OptionDescriptor[];
+  /** Past the trained length: 'same' by design, 'degrades', or 'refuses' (an error). */
+  past: 'same' | 'degrades' | 'refuses';
+  past_note: string;
+  past_note_zh: string;
+  /** Only with a causal mask. */
+  causal_only: boolean;
+  /** Learned parameters of its own in each layer. */
+  per_layer: boolean;
+  /** Has learned parameters. */
+  learned: boolean;
+}
+
+/** Shape of a single attention call, see {@link Lengthwise.attention}. */
+export interface AttentionOptions extends EncodingShape {
+  /** An encoding's spec, or one made before (then the shape is its own). Default 'nope': none at all. */
+  encoding?: EncodingSpec | Encoding;
+  offset?: number;
+  positions?: ArrayLike<number>;
+  x?: ArrayLike<number>;
+}
+
+/** One WebAssembly instance. Made by `load()`. */
+export class Lengthwise {
+  readonly #core: Core;
+  /** Which binary runs. */
+  readonly variant: 'simd' | 'relaxed';
+  /** The compiled module, to hand to another `load({ wasmBinary, variant })`, for instance in a worker. */
+  readonly module: WebAssembly.Module;
+
+  /** @internal */
+  constructor(core: Core, variant: 'simd' | 'relaxed', module: WebAssembly.Module) {
+    this.#core = core;
+    this.variant = variant;
+    this.module = module;
+  }
+
+  /** Bytes of WebAssembly memory now; it grows on demand and never shrinks. */
+  get memoryBytes(): number {
+    return this.#core.HEAPU8.length;
+  }
+
+  /** The catalogue: every encoding with its doors, options and literature. */
+  encodings(): EncodingDescriptor[] {
+    return JSON.parse(this.#core.catalogue());
+  }
+
+  /**
+   * Makes an encoding. Dispose of it when done.
+   * @throws RangeError or TypeError naming an unknown name, an option, a size, what was given and what is allowed.
+   */
+  encoding(spec: EncodingSpec, shape?: EncodingShape): Encoding {
+    return new Encoding(this.#core, spec, shape);
+  }
+
+  /**
+   * Attention, once: `encoding(…).attention(q, k, v, …)`. For more than one call make the encoding and keep it.
+   * @param q `[queries][heads][headDim]`
+   * @param k `[keys][kvHeads][headDim]`
+   * @param v as `k`
+   * @returns `[queries][heads][headDim]`
+   */
+  attention(q: ArrayLike<number>, k: ArrayLike<number>, v: ArrayLike<number>, options: AttentionOptions = {}): Float32Array<ArrayBuffer> {
+    const { encoding = 'nope', offset, positions, x, ...shape } = options;
+    const call = Object.fromEntries(Object.entries({ offset, positions, x }).filter(([, value]) => value !== undefined));
+    if (encoding instanceof Encoding) {
+      check.keys('attention options with a made encoding', shape, []);
+      return encoding.attention(q, k, v, call);
+    }
+    const made = this.encoding(encoding, shape);
+    try {
+      return made.attention(q, k, v, call);
+    } finally {
+      made.dispose();
+    }
+  }
+
+  /** Makes a transformer with fresh weights. @param options `seed` of the weights, an integer ≥ 0 (default 0). */
+  model(config?: ModelConfig, options: { seed?: number } = {}): Model {
+    check.keys('model options', options, ['seed']);
+    return Model.create(this.#core, config, options.seed);
+  }
+
+  /**
+   * Reads a model: one that `Model.save()` wrote, or a llama2.c checkpoint.
+   * @throws FormatError when the file is truncated, is something else, or contradicts itself.
+   */
+  loadModel(file: Uint8Array): Model {
+    return Model.load(this.#core, file);
+  }
+}

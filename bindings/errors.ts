@@ -1,0 +1,54 @@
+// The errors this package throws, beside the usual TypeError and RangeError for a parameter that is wrong.
+
+/** WebAssembly memory ran out. Nothing is broken: free something or ask for less, and go on. */
+export class OutOfMemoryError extends Error {
+  override readonly name = 'OutOfMemoryError';
+}
+
+/** A method was called on something that had been disposed of. */
+export class DisposedError extends Error {
+  override readonly name = 'DisposedError';
+}
+
+/** A file is truncated, of another kind, or contradicts itself. */
+export class FormatError extends Error {
+  override readonly name = 'FormatError';
+}
+
+/** Why the WebAssembly module could not be loaded. */
+export type LoadErrorCode = 'html' | 'http' | 'network' | 'csp' | 'simd' | 'invalid';
+
+/** The WebAssembly module could not be loaded; `code` tells why, `message` what to do. */
+export class LoadError extends Error {
+  override readonly name = 'LoadError';
+  constructor(readonly code: LoadErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+  }
+}
+
+/** Turns a sentence from the core into the error it stands for; '' is none. */
+export function succeed(sentence: string): void {
+  if (sentence) throw errorFrom(sentence);
+}
+
+/** The error that a sentence from the core stands for. */
+export function errorFrom(sentence: string): Error {
+  const prefixed = /^(TypeError|OutOfMemory): (.*)$/s.exec(sentence);
+  if (!prefixed) return new RangeError(sentence);
+  return prefixed[1] === 'TypeError' ? new TypeError(prefixed[2]) : new OutOfMemoryError(prefixed[2]);
+}
+
+/** The object that a make() of the core returned. @throws what the core says when there is none */
+export function made<T>(object: T | null, core: { lastError(): string }): T {
+  if (object === null) throw errorFrom(core.lastError());
+  return object;
+}
+
+/** Gives an error that came from a worker, where only name and message survive, its class back. */
+export function revive(error: unknown): Error {
+  if (!(error instanceof Error)) return new Error(String(error));
+  const { name, message } = error;
+  const classes = { TypeError, RangeError, OutOfMemoryError, DisposedError, FormatError };
+  if (!Object.hasOwn(classes, name)) return error;
+  return new classes[name as keyof typeof classes](message, { cause: error });
+}

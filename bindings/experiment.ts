@@ -1,0 +1,253 @@
+// The main job: train short, test long, for several encodings and seeds, and say how each behaves past its length.
+
+import * as check from './check.js';
+import { proxy, type Remote } from './comlink.mjs';
+import type { ModelConfig, TrainOptions } from './config.js';
+import { revive } from './errors.js';
+import { locate, type LoadOptions, type WorkerOptions } from './load.js';
+import { Bench, type ExperimentEvent, type RunPlan, type Task } from './run.js';
+import { specText, type EncodingSpec } from './spec.js';
+import { summarise, type EncodingSummary, type RunRecord } from './summary.js';
+import { splitText, type TextSplit } from './text.js';
+import { startWorker, type Station } from './workers.js';
+
+export interface ExperimentOptions extends LoadOptions, WorkerOptions {
+  /** The encodings to compare; each gives `seeds` runs. */
+  encodings: readonly EncodingSpec[];
+  /** 'text': next byte; 'copy': repeat what came before a mark; 'recall': values of keys. Default 'text'. */
+  task?: Task;
+  /** For 'text': one text, documents, or a split made before (see `splitText`). */
+  text?: string | Uint8Array | readonly string[] | TextSplit;
+  /** Default 64. */
+  trainLength?: number;
+  /** Default 1, 2, 4 and 8 times `trainLength`. */
+  testLengths?: readonly number[];
+  /** Training steps of each run (default 1000). */
+  steps?: number;
+  /** How many seeds (default 1), or which. */
+  seeds?: number | readonly number[];
+  /** Sequences per step (default 16). */
+  batch?: number;
+  /** The transformer, but for encoding, vocabulary and trained length. */
+  model?: Omit<ModelConfig, 'encoding' | 'vocabulary' | 'trainedLength'>;
+  /** The optimiser, but for `steps` and `seed`. */
+  training?: Omit<TrainOptions, 'steps' | 'seed'>;
+  /** Tokens in each test, about (default 16384). */
+  testTokens?: number;
+  /** Also test after every so many steps (default 0: only at the end). */
+  testEvery?: number;
+  /** How many workers (default: one less than there are cores); 0 runs everything in this thread. */
+  workers?: number;
+  /** Cancels the experiment. */
+  signal?: AbortSignal;
+  /** Is told everything that happens. */
+  onProgress?: (event: ExperimentEvent) => void;
+}
+
+/** What came out. */
+export interface ExperimentResult {
+  task: Task;
+  trainLength: number;
+  testLengths: number[];
+  steps: number;
+  seeds: number[];
+  encodings: EncodingSummary[];
+}
+
+const KEYS = ['encodings', 'task', 'text', 'trainLength', 'testLengths', 'steps', 'seeds', 'batch', 'model', 'training',
+  'testTokens', 'testEvery', 'workers', 'signal', 'onProgress', 'wasmUrl', 'wasmBinary', 'variant', 'createWorker'];
+
+/** Something that performs runs: a worker, or this thread. */
+interface Place {
+  bench: Bench | Remote<Bench>;
+  died: Promise<never>;
+  end(): void;
+}
+
+/**
+ * Starts an experiment. Everything is checked before the first step of training.
+ * @throws RangeError or TypeError for what can be seen at once; other faults reject `finished`.
+ */
+export function experiment(options: ExperimentOptions): Experiment {
+  return new Experiment(options);
+}
+
+/** An experiment under way. */
+export class Experiment {
+  /** The runs, in the order in which they are started: events name them by index. */
+  readonly runs: readonly { encoding: string; seed: number }[];
+  /** The result; rejects with an AbortError after `cancel()`, and with what went wrong if nothing could be run. */
+  readonly finished: Promise<ExperimentResult>;
+  readonly #plans: RunPlan[];
+  readonly #records: RunRecord[];
+  readonly #options: ExperimentOptions;
+  readonly #text: TextSplit | undefined;
+  readonly #abort = new AbortController();
+  #places: Place[] = [];
+  #paused = false;
+
+  /** @internal */
+  constructor(options: ExperimentOptions) {
+    this.#plans = plans(options);
+    this.#options = options;
+    this.#text = textOf(options);
+    this.runs = this.#plans.map(({ encoding, seed }) => Object.freeze({ encoding, seed }));
+    this.#records = this.runs.map((run) => ({
+      ...run, parameters: null, stepsPerSecond: null, losses: [], tests: new Map(), refused: new Map(), failed: null,
+    }));
+    const { signal } = options;
+    const cancel = () => this.#abort.abort(signal?.reason);
+    signal?.addEventListener('abort', cancel, { once: true });
+    if (signal?.aborted) cancel();
+    this.finished = this.#perform().finally(() => signal?.removeEventListener('abort', cancel));
+    this.finished.catch(() => {}); // whoever cancels need not wait for it
+  }
+
+  get paused(): boolean { return this.#paused; }
+
+  /** Stops after the step under way, until `resume()`. */
+  pause(): void {
+    this.#paused = true;
+    for (const { bench } of this.#places) void bench.pause();
+  }
+
+  resume(): void {
+    this.#paused = false;
+    for (const { bench } of this.#places) void bench.resume();
+  }
+
+  /** Ends all runs now. What is known so far stays in `result`. */
+  cancel(): void {
+    this.#abort.abort();
+  }
+
+  /** What is known so far. */
+  get result(): ExperimentResult {
+    const { task, trainLength, testLengths, steps } = this.#plans[0]!;
+    const names = [...new Set(this.runs.map((run) => run.encoding))];
+    return {
+      task, trainLength, testLengths: [...testLengths], steps,
+      seeds: [...new Set(this.runs.map((run) => run.seed))],
+      encodings: names.map((name) => summarise(name, this.#records.filter((run) => run.encoding === name), testLengths)),
+    };
+  }
+
+  async #perform(): Promise<ExperimentResult> {
+    const { signal } = this.#abort;
+    const aborted = new Promise<never>((_, reject) => {
+      if (signal.aborted) reject(signal.reason);
+      signal.addEventListener('abort', () => reject(signal.reason));
+    });
+    aborted.catch(() => {});
+    try {
+      return await Promise.race([aborted, this.#work()]);
+    } finally {
+      for (const place of this.#places) place.end();
+      this.#places = [];
+    }
+  }
+
+  async #work(): Promise<ExperimentResult> {
+    const { wasmUrl, wasmBinary, variant, createWorker } = this.#options;
+    const wasm = await locate({ wasmUrl, wasmBinary, variant });
+    if (this.#abort.signal.aborted) throw this.#abort.signal.reason;
+    const count = check.integer('workers', this.#options.workers ?? defaultWorkers(), 0, 1024);
+    this.#places = Array.from({ length: Math.min(count, this.#plans.length) }, () => remotePlace(startWorker({ createWorker })));
+    if (count === 0) this.#places.push(localPlace());
+    await Promise.all(this.#places.map(({ bench, died }) => Promise.race([died, bench.prepare(wasm, this.#text)])).map(revived));
+
+    // A misspelt encoding should not come to light an hour into the experiment.
+    const first = this.#places[0]!;
+    for (const plan of this.#plans) await revived(Promise.race([first.died, first.bench.check(plan)]));
+    if (this.#paused) this.pause();
+
+    const waiting = [...this.#plans];
+    await Promise.all(this.#places.map(async (place) => {
+      for (let plan = waiting.shift(); plan; plan = waiting.shift()) await this.#run(place, plan);
+    }));
+    const failures = this.#records.map((record) => record.failed);
+    if (failures.every((message) => message !== null)) throw new Error(`every run failed: ${failures[0]}`);
+    return this.result;
+  }
+
+  async #run({ bench, died }: Place, plan: RunPlan): Promise<void> {
+    // Nothing is told any more once cancelled, even if a worker had something on its way.
+    const emit = (event: ExperimentEvent) => { if (!this.#abort.signal.aborted) this.#tell(event); };
+    try {
+      await Promise.race([died, bench instanceof Bench ? bench.perform(plan, emit) : bench.perform(plan, proxy(emit))]);
+    } catch (error) {
+      emit({ type: 'failed', run: plan.run, message: revive(error).message });
+    }
+  }
+
+  #tell(event: ExperimentEvent): void {
+    const record = this.#records[event.run]!;
+    if (event.type === 'start') record.parameters = event.parameters;
+    else if (event.type === 'train') for (const loss of event.losses) record.losses.push(loss);
+    else if (event.type === 'test') record.tests.set(event.length, event.result);
+    else if (event.type === 'refused') record.refused.set(event.length, event.message);
+    else if (event.type === 'end') record.stepsPerSecond = event.stepsPerSecond;
+    else record.failed = event.message;
+    this.#options.onProgress?.(event);
+  }
+}
+
+function plans(options: ExperimentOptions): RunPlan[] {
+  check.keys('experiment options', options, KEYS);
+  const task = check.choice('task', options.task ?? 'text', ['text', 'copy', 'recall']);
+  const trainLength = check.count('trainLength', options.trainLength ?? 64);
+  const testLengths = [...(options.testLengths ?? [1, 2, 4, 8].map((times) => times * trainLength))];
+  if (testLengths.length === 0) throw new RangeError('testLengths is empty; at least one length is needed');
+  testLengths.forEach((length, i) => check.count(`testLengths[${i}]`, length));
+  const common = {
+    task, trainLength, testLengths,
+    steps: check.count('steps', options.steps ?? 1000),
+    batch: check.count('batch', options.batch ?? 16),
+    testTokens: check.count('testTokens', options.testTokens ?? 16384),
+    testEvery: check.integer('testEvery', options.testEvery ?? 0, 0),
+    model: options.model ?? {},
+    training: options.training ?? {},
+  };
+  if (!Array.isArray(options.encodings) || options.encodings.length === 0) {
+    throw new TypeError('encodings must be an array of at least one encoding');
+  }
+  const specs = [...new Set(options.encodings.map(specText))];
+  const seeds = seedsOf(options.seeds ?? 1);
+  // Seed by seed, so that a first picture of all encodings is there early.
+  return seeds.flatMap((seed) => specs.map((encoding) => ({ ...common, encoding, seed }))).map((plan, run) => ({ ...plan, run }));
+}
+
+function seedsOf(seeds: number | readonly number[]): number[] {
+  if (typeof seeds === 'number') return Array.from({ length: check.count('seeds', seeds, 1000) }, (_, i) => i + 1);
+  if (!Array.isArray(seeds) || seeds.length === 0) throw new TypeError('seeds must be a number or an array of at least one seed');
+  return [...new Set(seeds.map((seed, i) => check.integer(`seeds[${i}]`, seed, 0)))];
+}
+
+function textOf({ task = 'text', text }: ExperimentOptions): TextSplit | undefined {
+  if (task !== 'text') return undefined;
+  if (text === undefined) throw new TypeError("text is missing; the task 'text' needs it");
+  if (typeof text === 'object' && 'train' in text && 'test' in text) return text;
+  return splitText(text);
+}
+
+function defaultWorkers(): number {
+  const cores = typeof navigator === 'object' ? navigator.hardwareConcurrency : process.getBuiltinModule('node:os').availableParallelism();
+  return Math.max((cores || 2) - 1, 1);
+}
+
+function remotePlace(station: Station): Place {
+  return { bench: station.workshop.bench as unknown as Remote<Bench>, died: station.died, end: station.end };
+}
+
+function localPlace(): Place {
+  const bench = new Bench();
+  return { bench, died: new Promise<never>(() => {}), end: () => bench.cancel() };
+}
+
+async function revived<T>(answer: Promise<T>): Promise<T> {
+  try {
+    return await answer;
+  } catch (error) {
+    throw revive(error);
+  }
+}

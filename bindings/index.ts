@@ -1,0 +1,16 @@
+// lengthwise: every way of telling a transformer where its tokens are. Importing this does nothing; `load()` does.
+
+export { load, type LoadOptions, type WorkerOptions } from './load.js';
+export { Lengthwise, type AttentionOptions, type EncodingDescriptor, type OptionDescriptor } from './engine.js';
+export { Encoding, type Door, type EncodingParameters, type EncodingShape, type Pairing, type Rectangle, type Rotation } from './encoding.js';
+export type { EncodingSpec, EncodingTerm } from './spec.js';
+export { Model, type GenerateOptions } from './model.js';
+export type { ModelConfig, TrainOptions } from './config.js';
+export { Trainer, type StepInfo } from './trainer.js';
+export { Experiment, experiment, type ExperimentOptions, type ExperimentResult } from './experiment.js';
+export type { ExperimentEvent, Task, TestResult } from './run.js';
+export type { EncodingSummary, LengthSummary, Spread } from './summary.js';
+export { splitText, type TextSplit } from './text.js';
+export { ByteTokenizer, Llama2Tokenizer, type Tokenizer } from './tokenizer.js';
+export { readSafetensors, tensorFloats, writeSafetensors, type Safetensors, type Tensor } from './safetensors.js';
+export { DisposedError, FormatError, LoadError, OutOfMemoryError, type LoadErrorCode } from './errors.js';

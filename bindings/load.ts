@@ -1,0 +1,152 @@
+// Finding, checking and starting the WebAssembly module.
+
+import type { Core } from './core.js';
+import { Lengthwise } from './engine.js';
+import { LoadError, OutOfMemoryError } from './errors.js';
+import { choice, keys } from './check.js';
+import createSimd from './lengthwise.mjs';
+import createRelaxed from './lengthwise-relaxed.mjs';
+
+/** Where the WebAssembly comes from. */
+export interface LoadOptions {
+  /** Address of the .wasm file; by default the one beside this module. */
+  wasmUrl?: string | URL;
+  /** The .wasm file itself, or the compiled module: nothing is fetched. */
+  wasmBinary?: Uint8Array | ArrayBuffer | WebAssembly.Module;
+  /**
+   * Which of the two binaries: 'simd' gives the same bits in all engines; 'relaxed' is faster and may round a little
+   * differently from one processor to another; 'auto' (default) takes relaxed where the engine has it. With `wasmUrl` or
+   * `wasmBinary` it says which one that is, and 'auto' means 'simd'.
+   */
+  variant?: 'auto' | 'simd' | 'relaxed';
+}
+
+/** Options of everything that starts workers. */
+export interface WorkerOptions {
+  /** Makes a browser worker that runs this package's worker.js, where the default address does not serve. */
+  createWorker?: () => Worker;
+}
+
+// Modules of one function each, for WebAssembly.validate: does the engine know the instruction?
+const HEADER = [0, 0x61, 0x73, 0x6d, 1, 0, 0, 0];
+const probe = (...body: number[]) =>
+  Uint8Array.from([...HEADER, 1, 5, 1, 0x60, 0, 1, 0x7b, 3, 2, 1, 0, 10, body.length + 4, 1, body.length + 2, 0, ...body, 0x0b]);
+const ZERO = [0x41, 0, 0xfd, 0x0f]; // i32.const 0, i8x16.splat
+const SIMD_PROBE = () => probe(...ZERO);
+const RELAXED_PROBE = () => probe(...ZERO, ...ZERO, ...ZERO, 0xfd, 0x85, 0x02); // f32x4.relaxed_madd
+
+/** Which binary this engine can run. @throws LoadError 'simd' when it can run neither. */
+export function bestVariant(): 'simd' | 'relaxed' {
+  if (typeof WebAssembly !== 'object' || !WebAssembly.validate(SIMD_PROBE())) {
+    throw new LoadError('simd', 'this engine has no WebAssembly SIMD; a browser from 2023 or later, or Node 20, has it');
+  }
+  return WebAssembly.validate(RELAXED_PROBE()) ? 'relaxed' : 'simd';
+}
+
+/**
+ * Loads the WebAssembly module and gives the object that everything else hangs on.
+ * @throws LoadError with a `code`: 'html' (a server answered with a page), 'http', 'network', 'csp' (the page's policy
+ * lacks 'wasm-unsafe-eval'), 'simd', 'invalid'; OutOfMemoryError when not even the smallest memory can be had.
+ */
+export async function load(options: LoadOptions = {}): Promise<Lengthwise> {
+  const { core, variant, module } = await loadCore(options);
+  return new Lengthwise(core, variant, module);
+}
+
+/** The bare core. */
+export async function loadCore(options: LoadOptions): Promise<{ core: Core; variant: 'simd' | 'relaxed'; module: WebAssembly.Module }> {
+  const { wasmBinary, variant } = await locate(options);
+  const module = wasmBinary instanceof WebAssembly.Module ? wasmBinary : await compile(wasmBinary);
+  return { core: await start(module, variant), variant, module };
+}
+
+/** Settles which binary to run and reads it: what workers are handed, so that each need not. */
+export async function locate(options: LoadOptions): Promise<{ wasmBinary: Uint8Array | WebAssembly.Module; variant: 'simd' | 'relaxed' }> {
+  keys('load options', options, ['wasmUrl', 'wasmBinary', 'variant']);
+  const { wasmUrl, wasmBinary } = options;
+  const wanted = choice('variant', options.variant ?? 'auto', ['auto', 'simd', 'relaxed']);
+  const best = bestVariant();
+  const variant = wanted !== 'auto' ? wanted : wasmUrl || wasmBinary ? 'simd' : best;
+  if (variant === 'relaxed' && best === 'simd') {
+    throw new LoadError('simd', "this engine has no relaxed SIMD; load with variant 'simd' or 'auto'");
+  }
+  if (wasmBinary instanceof WebAssembly.Module) return { wasmBinary, variant };
+  return { wasmBinary: checked(wasmBinary ? view(wasmBinary) : await read(wasmUrl ?? address(variant))), variant };
+}
+
+// Literal forms, so that bundlers see which files belong to the package.
+function address(variant: 'simd' | 'relaxed'): URL {
+  return variant === 'relaxed' ? new URL('./lengthwise-relaxed.wasm', import.meta.url) : new URL('./lengthwise.wasm', import.meta.url);
+}
+
+function view(binary: Uint8Array | ArrayBuffer): Uint8Array {
+  if (binary instanceof Uint8Array) return binary;
+  if (binary instanceof ArrayBuffer) return new Uint8Array(binary);
+  throw new TypeError('wasmBinary must be a Uint8Array, an ArrayBuffer or a WebAssembly.Module');
+}
+
+async function read(url: string | URL): Promise<Uint8Array> {
+  const place = new URL(url, import.meta.url);
+  // Node's fetch cannot read files. No import() of node:fs: bundlers would look for it, service workers forbid it.
+  if (place.protocol === 'file:' && typeof process === 'object' && process.getBuiltinModule) {
+    try {
+      return await process.getBuiltinModule('node:fs/promises').readFile(place);
+    } catch (cause) {
+      throw new LoadError('network', `the WebAssembly file ${place.pathname} cannot be read`, { cause });
+    }
+  }
+  let response: Response;
+  try {
+    response = await fetch(place);
+  } catch (cause) {
+    throw new LoadError('network', `the WebAssembly file could not be fetched from ${place}`, { cause });
+  }
+  if (!response.ok) throw new LoadError('http', `the WebAssembly file at ${place} was answered with status ${response.status}`);
+  return new Uint8Array(await response.arrayBuffer());
+}
+
+function checked(bytes: Uint8Array): Uint8Array {
+  if (isHtml(bytes)) {
+    throw new LoadError('html', 'HTML was returned instead of the WebAssembly file: the server does not have it at that ' +
+      'address. Pass wasmUrl or wasmBinary to load(), or, with Vite, put lengthwise in optimizeDeps.exclude');
+  }
+  if (bytes.length < 8 || HEADER.some((byte, i) => bytes[i] !== byte)) {
+    throw new LoadError('invalid', `not a WebAssembly file: it has ${bytes.length} bytes and does not start with \\0asm`);
+  }
+  return bytes;
+}
+
+async function compile(bytes: Uint8Array): Promise<WebAssembly.Module> {
+  try {
+    return await WebAssembly.compile(bytes as Uint8Array<ArrayBuffer>);
+  } catch (cause) {
+    throw startError(cause);
+  }
+}
+
+/** The first bytes of a page: white space or a byte-order mark, then '<'. */
+function isHtml(bytes: Uint8Array): boolean {
+  return /^[\s\uFEFF]*<[!a-z?]/i.test(new TextDecoder().decode(bytes.slice(0, 64)));
+}
+
+async function start(module: WebAssembly.Module, variant: 'simd' | 'relaxed'): Promise<Core> {
+  const create = variant === 'relaxed' ? createRelaxed : createSimd;
+  return new Promise((resolve, reject) => {
+    const instantiateWasm = (imports: WebAssembly.Imports, done: (i: WebAssembly.Instance, m: WebAssembly.Module) => void) => {
+      WebAssembly.instantiate(module, imports).then((instance) => done(instance, module)).catch((cause) => reject(startError(cause)));
+      return {};
+    };
+    create({ instantiateWasm }).then(resolve, reject);
+  });
+}
+
+function startError(cause: unknown): Error {
+  const message = cause instanceof Error ? cause.message : String(cause);
+  if (/content security policy|unsafe-eval|disallowed by embedder|blocked by CSP/i.test(message)) {
+    return new LoadError('csp', "the page's Content-Security-Policy forbids WebAssembly: script-src needs 'wasm-unsafe-eval'", { cause });
+  }
+  if (cause instanceof RangeError || /memory/i.test(message)) {
+    return new OutOfMemoryError(`WebAssembly memory could not be had: ${message}`, { cause });
+  }
+  return new LoadError('invalid', `the WebAssembly file does not run here: ${message}`, { cause });
+}

@@ -1,0 +1,210 @@
+// A transformer: logits, losses, generation, training, saving.
+
+import * as check from './check.js';
+import { modelRequest, trainRequest, type ModelConfig, type TrainOptions } from './config.js';
+import type { Core, ModelRequest, NativeModel } from './core.js';
+import { FormatError, made, succeed } from './errors.js';
+import { borrow, filledFloats, Handle, readFloats } from './memory.js';
+import { describeNative, modelFile, readModelFile, type NamedTensor, type SavedTraining } from './model-file.js';
+import { breathe, takeBreath } from './pause.js';
+import { Trainer } from './trainer.js';
+
+/** How to choose the next token. */
+export interface GenerateOptions {
+  /** How many to generate (default 100). */
+  tokens?: number;
+  /** 0 takes the likeliest; 1 follows the model (default 1). */
+  temperature?: number;
+  /** Only the k likeliest; 0 for all (default 0). */
+  topK?: number;
+  /** Only the likeliest that make up this probability, 0 < p ≤ 1 (default 1). */
+  topP?: number;
+  /** An integer ≥ 0 (default 0): the same seed, the same tokens. */
+  seed?: number;
+  /** Ends the generation with an AbortError. */
+  signal?: AbortSignal;
+}
+
+/** A transformer. Made by {@link Lengthwise.model} or {@link Lengthwise.loadModel}. */
+export class Model extends Handle<NativeModel> {
+  readonly #core: Core;
+  /** The full configuration. */
+  readonly config: Readonly<ModelRequest>;
+  readonly #tensors: readonly NamedTensor[];
+  #generation = 0;
+  #saved: SavedTraining | undefined;             // from the file, until a trainer is made
+  #training: Required<TrainOptions> | undefined; // of the trainer there is
+
+  private constructor(core: Core, native: NativeModel) {
+    super(native, 'model');
+    this.#core = core;
+    const { config, tensors } = describeNative(native.describe());
+    this.config = Object.freeze(config);
+    this.#tensors = tensors;
+  }
+
+  /** @internal */
+  static create(core: Core, config: ModelConfig | undefined, seed = 0): Model {
+    const request = modelRequest(config);
+    return new Model(core, made(core.Model.make(request, check.integer('seed', seed, 0)), core));
+  }
+
+  /** @internal */
+  static load(core: Core, file: Uint8Array): Model {
+    const { config, tensors, training } = readModelFile(file);
+    const model = new Model(core, madeFromFile(core, config));
+    try {
+      model.#fill(tensors);
+      model.#saved = training;
+    } catch (error) {
+      model.dispose();
+      throw error;
+    }
+    return model;
+  }
+
+  /** How many weights there are. */
+  get parameterCount(): number {
+    return this.native.parameterCount();
+  }
+
+  /** One pass over a whole sequence. @returns `[tokens][vocabulary]`, the scores of what comes after each token. */
+  logits(tokens: ArrayLike<number>): Float32Array<ArrayBuffer> {
+    const native = this.native;
+    const ids = check.tokens('tokens', tokens, this.config.vocabulary);
+    return borrow(this.#core, (scratch) => {
+      const at = scratch.integers(ids);
+      return filledFloats(this.#core, ids.length * this.config.vocabulary, (out) => native.logits(at, ids.length, out));
+    });
+  }
+
+  /** Negative log-likelihood of each token but the first, in nats, in one pass. @returns `[tokens − 1]` */
+  losses(tokens: ArrayLike<number>): Float32Array<ArrayBuffer> {
+    const native = this.native;
+    const ids = check.tokens('tokens', tokens, this.config.vocabulary, 2);
+    return borrow(this.#core, (scratch) => {
+      const at = scratch.integers(ids);
+      return filledFloats(this.#core, ids.length - 1, (out) => native.losses(at, ids.length, out));
+    });
+  }
+
+  /**
+   * Continues a prompt, token by token. One generation at a time: starting another ends this one with an error.
+   * @param prompt at least one token.
+   */
+  async *generate(prompt: ArrayLike<number>, options: GenerateOptions = {}): AsyncGenerator<number, void, undefined> {
+    check.keys('generate options', options, ['tokens', 'temperature', 'topK', 'topP', 'seed', 'signal']);
+    const vocabulary = this.config.vocabulary;
+    const count = check.integer('tokens', options.tokens ?? 100, 0, check.MOST);
+    const temperature = check.finite('temperature', options.temperature ?? 1, 0, 1e6);
+    const topK = check.integer('topK', options.topK ?? 0, 0, check.MOST);
+    const topP = check.finite('topP', options.topP ?? 1, Number.MIN_VALUE, 1);
+    this.native.seed(check.integer('seed', options.seed ?? 0, 0));
+    const { signal } = options;
+    signal?.throwIfAborted();
+
+    const generation = ++this.#generation;
+    this.native.cacheReset();
+    let feed = check.tokens('prompt', prompt, vocabulary);
+    for (let i = 0; i < count; i++) {
+      if (generation !== this.#generation) throw new Error('another generation was started on this model');
+      const token = this.#next(feed, temperature, topK, topP);
+      yield token;
+      feed = Int32Array.of(token);
+      if (takeBreath()) await breathe();
+      signal?.throwIfAborted();
+    }
+  }
+
+  #next(tokens: Int32Array, temperature: number, topK: number, topP: number): number {
+    const native = this.native;
+    return borrow(this.#core, (scratch) => {
+      const at = scratch.integers(tokens);
+      const logits = scratch.space(this.config.vocabulary * 4);
+      succeed(native.cacheFeed(at, tokens.length, logits));
+      return native.sample(logits, temperature, topK, topP);
+    });
+  }
+
+  /**
+   * Gets ready to train. Without options a model loaded from a training checkpoint goes on exactly where it was saved;
+   * otherwise training starts at step 0.
+   */
+  trainer(options?: TrainOptions): Trainer {
+    const saved = options === undefined ? this.#saved : undefined;
+    const { request, seed } = trainRequest(saved?.options ?? options);
+    const native = this.native;
+    succeed(native.trainerMake(request, seed));
+    if (saved) {
+      if (saved.state.length !== native.trainStateBytes()) {
+        throw new FormatError(`the training state has ${saved.state.length} bytes; this model's has ${native.trainStateBytes()}`);
+      }
+      this.#core.HEAPU8.set(saved.state, native.trainState() >>> 0);
+      native.trainStateChanged();
+    }
+    this.#saved = undefined;
+    this.#training = { ...request, seed };
+    return new Trainer(this.#core, () => this.native, this.config);
+  }
+
+  /** A copy of one weight tensor, by its name in the file that `save()` writes. */
+  tensor(name: string): { shape: number[]; data: Float32Array<ArrayBuffer> } {
+    const tensor = this.#tensors.find((t) => t.name === name);
+    if (!tensor) throw new RangeError(`the model has no tensor '${name}'; it has ${this.#tensors.map((t) => t.name).join(', ')}`);
+    const { shape, offset, size } = tensor;
+    return { shape: [...shape], data: readFloats(this.#core, this.native.parameters() + 4 * offset, size) };
+  }
+
+  /** Names of all weight tensors. */
+  get tensorNames(): string[] {
+    return this.#tensors.map((t) => t.name);
+  }
+
+  /**
+   * The model as a safetensors file, its configuration in the metadata.
+   * @param options `training` adds the optimiser's state, so that training can go on bit for bit; `metadata` adds texts
+   * of your own.
+   */
+  save(options: { training?: boolean; metadata?: Record<string, string> } = {}): Uint8Array<ArrayBuffer> {
+    check.keys('save options', options, ['training', 'metadata']);
+    const native = this.native;
+    let training: SavedTraining | undefined;
+    if (check.flag('training', options.training ?? false)) {
+      training = this.#saved;
+      if (this.#training) {
+        const start = native.trainState() >>> 0;
+        training = { options: this.#training, state: this.#core.HEAPU8.slice(start, start + native.trainStateBytes()) };
+      }
+      if (!training) throw new RangeError('training is true; the model has no trainer, call trainer() first or leave it out');
+    }
+    const weights = new Map(this.#tensors.map(({ name, shape }) => [name, { shape, data: this.tensor(name).data }]));
+    return modelFile(this.config, weights, training, options.metadata ?? {});
+  }
+
+  #fill(tensors: Map<string, { shape: number[] | undefined; data: Float32Array }>): void {
+    const base = this.native.parameters() / 4;
+    for (const { name, shape, offset, size } of this.#tensors) {
+      const given = tensors.get(name);
+      if (!given) throw new FormatError(`the model file has no tensor '${name}'`);
+      if (given.data.length !== size || (given.shape && given.shape.join() !== shape.join())) {
+        throw new FormatError(`tensor '${name}' has shape [${given.shape ?? given.data.length}]; the configuration asks for [${shape}]`);
+      }
+      this.#core.HEAPF32.set(given.data, base + offset);
+    }
+    const known = new Set(this.#tensors.map((t) => t.name));
+    for (const name of tensors.keys()) {
+      if (!known.has(name)) throw new FormatError(`the model file has the unexpected tensor '${name}'`);
+    }
+    this.native.parametersChanged();
+  }
+}
+
+/** What a file asks for and the core refuses is the file's fault. */
+function madeFromFile(core: Core, config: ModelRequest): NativeModel {
+  try {
+    return made(core.Model.make(config, 0), core);
+  } catch (error) {
+    if (error instanceof RangeError) throw new FormatError(`the model file cannot be right: ${error.message}`, { cause: error });
+    throw error;
+  }
+}

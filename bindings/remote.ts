@@ -1,0 +1,130 @@
+// The same objects as in the main module, living in a worker: every method gives a promise.
+
+import { proxy, type Remote } from './comlink.mjs';
+import type { ModelConfig, TrainOptions } from './config.js';
+import type { ModelRequest } from './core.js';
+import type { AttentionOptions, EncodingDescriptor } from './engine.js';
+import type { Encoding, EncodingShape } from './encoding.js';
+import { revive } from './errors.js';
+import { locate, type LoadOptions, type WorkerOptions } from './load.js';
+import type { GenerateOptions } from './model.js';
+import type { EncodingSpec } from './spec.js';
+import type { StepInfo } from './trainer.js';
+import { startWorker, type Station } from './workers.js';
+import type { ModelHost } from './workshop.js';
+
+export type { LoadOptions, WorkerOptions } from './load.js';
+
+/** An encoding in a worker: the methods of {@link Encoding}, each giving a promise. */
+export type RemoteEncoding = {
+  [K in keyof Encoding]: Encoding[K] extends (...args: infer A) => infer R ? (...args: A) => Promise<R> : Promise<Encoding[K]>;
+};
+
+/** Starts a worker and loads the WebAssembly module in it. @throws as `load()` of the main module */
+export async function load(options: LoadOptions & WorkerOptions = {}): Promise<RemoteLengthwise> {
+  const { createWorker, ...loadOptions } = options;
+  const wasm = await locate(loadOptions);
+  const station = startWorker({ createWorker });
+  try {
+    await ask(station, station.workshop.load(wasm));
+  } catch (error) {
+    station.end();
+    throw error;
+  }
+  return new RemoteLengthwise(station);
+}
+
+/** One WebAssembly instance in a worker. */
+export class RemoteLengthwise {
+  readonly #station: Station;
+
+  /** @internal */
+  constructor(station: Station) {
+    this.#station = station;
+  }
+
+  encodings(): Promise<EncodingDescriptor[]> {
+    return ask(this.#station, this.#station.workshop.encodings());
+  }
+
+  async encoding(spec: EncodingSpec, shape?: EncodingShape): Promise<RemoteEncoding> {
+    return await ask(this.#station, this.#station.workshop.encoding(spec, shape)) as unknown as RemoteEncoding;
+  }
+
+  attention(
+    q: Float32Array, k: Float32Array, v: Float32Array,
+    options: Omit<AttentionOptions, 'encoding'> & { encoding?: EncodingSpec } = {},
+  ): Promise<Float32Array> {
+    return ask(this.#station, this.#station.workshop.attention(q, k, v, options));
+  }
+
+  async model(config?: ModelConfig, options?: { seed?: number }): Promise<RemoteModel> {
+    return new RemoteModel(this.#station, await ask(this.#station, this.#station.workshop.model(config, options)) as unknown as Remote<ModelHost>);
+  }
+
+  async loadModel(file: Uint8Array): Promise<RemoteModel> {
+    return new RemoteModel(this.#station, await ask(this.#station, this.#station.workshop.loadModel(file)) as unknown as Remote<ModelHost>);
+  }
+
+  /** Ends the worker and everything in it. */
+  terminate(): void {
+    this.#station.end();
+  }
+}
+
+/** A model in a worker. */
+export class RemoteModel {
+  readonly #station: Station;
+  readonly #host: Remote<ModelHost>;
+
+  /** @internal */
+  constructor(station: Station, host: Remote<ModelHost>) {
+    this.#station = station;
+    this.#host = host;
+  }
+
+  config(): Promise<Readonly<ModelRequest>> { return ask(this.#station, this.#host.config()); }
+  parameterCount(): Promise<number> { return ask(this.#station, this.#host.parameterCount()); }
+  logits(tokens: ArrayLike<number>): Promise<Float32Array> { return ask(this.#station, this.#host.logits(tokens)); }
+  losses(tokens: ArrayLike<number>): Promise<Float32Array> { return ask(this.#station, this.#host.losses(tokens)); }
+  save(options?: { training?: boolean; metadata?: Record<string, string> }): Promise<Uint8Array> { return ask(this.#station, this.#host.save(options)); }
+  dispose(): Promise<void> { return ask(this.#station, this.#host.dispose()); }
+
+  /** Gets ready to train, as {@link Model.trainer}. */
+  async trainer(options?: TrainOptions): Promise<{ step(tokens: ArrayLike<number>, shape: { batch: number; length: number; mask?: ArrayLike<number> }): Promise<StepInfo> }> {
+    await ask(this.#station, this.#host.trainer(options));
+    return { step: (tokens, shape) => ask(this.#station, this.#host.step(tokens, shape)) };
+  }
+
+  /** Continues a prompt, as {@link Model.generate}. */
+  async *generate(prompt: ArrayLike<number>, options: GenerateOptions = {}): AsyncGenerator<number, void, undefined> {
+    const { signal, ...rest } = options;
+    const ready: number[] = [];
+    let wake = () => {};
+    let over = false;
+    const finished = ask(this.#station, this.#host.generate(prompt, rest, proxy((token: number) => {
+      ready.push(token);
+      wake();
+      return Promise.resolve(!over && !signal?.aborted);
+    }))).finally(() => { over = true; wake(); });
+    finished.catch(() => {});
+    try {
+      while (!over || ready.length) {
+        signal?.throwIfAborted();
+        if (ready.length) yield ready.shift()!;
+        else await new Promise<void>((resolve) => { wake = resolve; });
+      }
+      await finished;
+    } finally {
+      over = true; // the next token is answered with "enough"
+    }
+  }
+}
+
+async function ask<T>(station: Station, answer: Promise<T>): Promise<T> {
+  try {
+    return await Promise.race([station.died, answer]);
+  } catch (error) {
+    throw revive(error);
+  }
+}

@@ -1,0 +1,170 @@
+// One run of an experiment: one encoding, one seed, trained short and tested long. Runs in a worker or in place.
+
+import { modelRequest, trainRequest, type ModelConfig, type TrainOptions } from './config.js';
+import type { Core, NativeRun } from './core.js';
+import { made, succeed } from './errors.js';
+import { loadCore, type LoadOptions } from './load.js';
+import { borrow, readFloats } from './memory.js';
+import { breathe, takeBreath } from './pause.js';
+import type { TextSplit } from './text.js';
+
+export type Task = 'text' | 'copy' | 'recall';
+
+/** All that one run needs to know; plain data, so that it can be sent to a worker. */
+export interface RunPlan {
+  run: number;
+  encoding: string;
+  seed: number;
+  task: Task;
+  model: Omit<ModelConfig, 'encoding' | 'vocabulary'>;
+  training: TrainOptions;
+  steps: number;
+  batch: number;
+  trainLength: number;
+  testLengths: number[];
+  testTokens: number;
+  /** Test after every so many steps, not only at the end; 0: only at the end. */
+  testEvery: number;
+}
+
+/** A test at one length. */
+export interface TestResult {
+  length: number;
+  /** Sequences tested, and targets that counted in them. */
+  sequences: number;
+  tokens: number;
+  /** Mean negative log-likelihood of those targets, in nats. */
+  loss: number;
+  /** e^loss */
+  perplexity: number;
+  /** loss / ln 2: bits per byte for text. */
+  bitsPerToken: number;
+  /** Share of targets that were the likeliest token. */
+  accuracy: number;
+  /** Mean loss at each position, `[length]`; NaN where no target counted. */
+  byPosition: Float32Array;
+}
+
+/** What happens during an experiment. `run` is an index into `Experiment.runs`. */
+export type ExperimentEvent =
+  | { type: 'start'; run: number; parameters: number }
+  /** Training went on: `losses` are those of the steps since the previous event, the last of them of step `step`. */
+  | { type: 'train'; run: number; step: number; steps: number; losses: Float32Array; stepsPerSecond: number }
+  /** A test after `step` steps. */
+  | { type: 'test'; run: number; step: number; length: number; result: TestResult }
+  /** A test that this encoding refuses, for instance past a learned table. */
+  | { type: 'refused'; run: number; step: number; length: number; message: string }
+  | { type: 'end'; run: number; seconds: number; stepsPerSecond: number }
+  /** The run broke off; the others go on. */
+  | { type: 'failed'; run: number; message: string };
+
+type Emit = (event: ExperimentEvent) => void | Promise<void>;
+
+const REPORT_EVERY = 100; // milliseconds
+
+/** A place where runs are made, one after the other: a worker's whole interface. */
+export class Bench {
+  #core: Core | undefined;
+  #text: TextSplit | undefined;
+  #paused: Promise<void> | undefined;
+  #resume: (() => void) | undefined;
+  #cancelled = false;
+
+  async prepare(options: LoadOptions, text: TextSplit | undefined): Promise<void> {
+    this.#core = (await loadCore(options)).core;
+    this.#text = text;
+  }
+
+  pause(): void {
+    this.#paused ??= new Promise((resolve) => { this.#resume = resolve; });
+  }
+
+  resume(): void {
+    this.#resume?.();
+    this.#paused = undefined;
+  }
+
+  cancel(): void {
+    this.#cancelled = true;
+    this.resume();
+  }
+
+  /** Makes a run and throws it away. @throws what is wrong with the plan */
+  check(plan: RunPlan): void {
+    this.#make(plan).delete();
+  }
+
+  /** Trains and tests. Resolves when done or cancelled. */
+  async perform(plan: RunPlan, emit: Emit): Promise<void> {
+    const started = performance.now();
+    const run = this.#make(plan);
+    try {
+      await emit({ type: 'start', run: plan.run, parameters: run.parameterCount() });
+      const training = await this.#train(run, plan, emit);
+      if (this.#cancelled) return;
+      await this.#test(run, plan, plan.steps, emit);
+      const stepsPerSecond = training > 0 ? (plan.steps / training) * 1000 : 0;
+      await emit({ type: 'end', run: plan.run, seconds: (performance.now() - started) / 1000, stepsPerSecond });
+    } finally {
+      run.delete();
+    }
+  }
+
+  #make(plan: RunPlan): NativeRun {
+    const core = this.#core!;
+    const { model, task, batch, trainLength, seed } = plan;
+    const config = modelRequest({ ...model, encoding: plan.encoding, trainedLength: trainLength });
+    const { request } = trainRequest({ ...plan.training, steps: plan.steps });
+    const run = made(core.Run.make(config, { train: request, task, batch, length: trainLength, seed }), core);
+    try {
+      if (this.#text) {
+        const { train, test } = this.#text;
+        borrow(core, (s) => succeed(run.setText(s.bytes(train), train.length, s.bytes(test), test.length)));
+      }
+      return run;
+    } catch (error) {
+      run.delete();
+      throw error;
+    }
+  }
+
+  /** @returns milliseconds spent training */
+  async #train(run: NativeRun, plan: RunPlan, emit: Emit): Promise<number> {
+    let told = 0, spent = 0, toldAt = 0;
+    for (let step = 0; step < plan.steps && !this.#cancelled;) {
+      const before = performance.now();
+      succeed(run.train(1));
+      step++;
+      spent += performance.now() - before;
+      const testing = plan.testEvery > 0 && step % plan.testEvery === 0 && step < plan.steps;
+      if (spent - toldAt >= REPORT_EVERY || step === plan.steps || testing) {
+        const losses = readFloats(this.#core!, run.losses() + 4 * told, step - told);
+        const stepsPerSecond = ((step - told) / (spent - toldAt)) * 1000;
+        [told, toldAt] = [step, spent];
+        await emit({ type: 'train', run: plan.run, step, steps: plan.steps, losses, stepsPerSecond });
+      }
+      if (testing) await this.#test(run, plan, step, emit);
+      await this.#turn();
+    }
+    return spent;
+  }
+
+  async #test(run: NativeRun, plan: RunPlan, step: number, emit: Emit): Promise<void> {
+    for (const length of plan.testLengths) {
+      if (this.#cancelled) return;
+      const message = run.test(length, plan.testTokens);
+      if (message.startsWith('OutOfMemory')) succeed(message);
+      if (message) await emit({ type: 'refused', run: plan.run, step, length, message });
+      else {
+        const byPosition = readFloats(this.#core!, run.testByPosition(), run.testByPositionCount());
+        await emit({ type: 'test', run: plan.run, step, length, result: { ...JSON.parse(run.testInfo()), byPosition } });
+      }
+      await this.#turn();
+    }
+  }
+
+  async #turn(): Promise<void> {
+    if (takeBreath()) await breathe();
+    while (this.#paused) await this.#paused;
+  }
+}

@@ -1,0 +1,39 @@
+// How an encoding is named: 'rope:base=500000+log_n', or the same as objects.
+
+/** An encoding by name with its options, for instance `{ name: 'rope', base: 500000, pairing: 'half' }`. */
+export interface EncodingTerm {
+  name: string;
+  [option: string]: string | number | boolean;
+}
+
+/**
+ * One encoding, or several that work together in one layer: text (`'alibi'`, `'random_sorted:max=512+alibi'`), an object,
+ * or an array of either.
+ */
+export type EncodingSpec = string | EncodingTerm | readonly (string | EncodingTerm)[];
+
+/** The text form of a spec, which the core reads. @throws TypeError or RangeError naming what cannot be written in it. */
+export function specText(spec: EncodingSpec): string {
+  if (typeof spec === 'string') return spec;
+  if (Array.isArray(spec)) {
+    if (spec.length === 0) throw new RangeError("encoding is an empty array; for no encoding at all write 'nope'");
+    return spec.map((term) => specText(term)).join('+');
+  }
+  if (typeof spec !== 'object' || spec === null) throw new TypeError(`encoding must be a string, an object or an array of these, not ${spec}`);
+  const { name, ...options } = spec as EncodingTerm;
+  return [word('name', name), ...Object.entries(options).map(([key, value]) => `${word('an option', key)}=${optionText(key, value)}`)].join(':');
+}
+
+function word(what: string, text: unknown): string {
+  if (typeof text !== 'string') throw new TypeError(`the ${what} of an encoding must be a string, not ${text}`);
+  if (!/^[A-Za-z0-9_]+$/.test(text)) throw new RangeError(`'${text}' is not ${what} of an encoding: letters, digits and _ only`);
+  return text;
+}
+
+function optionText(key: string, value: unknown): string {
+  if (typeof value === 'string') return word(`a value of ${key}`, value);
+  if (typeof value === 'boolean') return value ? '1' : '0';
+  if (typeof value !== 'number') throw new TypeError(`${key} must be a number, a string or true or false, not ${value}`);
+  if (!Number.isFinite(value)) throw new RangeError(`${key} is ${value}; it must be finite`);
+  return String(value).replace('e+', 'e'); // + joins encodings
+}

@@ -1,0 +1,49 @@
+// Texts for training and testing.
+
+import { finite } from './check.js';
+
+/** Bytes to train on and bytes never trained on. */
+export interface TextSplit {
+  train: Uint8Array;
+  test: Uint8Array;
+}
+
+/**
+ * Splits a text into a training and a test part. Of several documents whole ones go to the test, evenly spread; one text
+ * is cut once, after a line end or a space where there is one nearby.
+ * @param text documents, or one text: as strings or as bytes.
+ * @param testShare the test's share, 0 < share < 1 (default 0.1): of documents, or of the text's length.
+ */
+export function splitText(text: string | Uint8Array | readonly string[], { testShare = 0.1 }: { testShare?: number } = {}): TextSplit {
+  finite('testShare', testShare, Number.EPSILON, 1 - Number.EPSILON);
+  if (Array.isArray(text)) return splitDocuments(text, testShare);
+  if (typeof text !== 'string' && !(text instanceof Uint8Array)) throw new TypeError('text must be a string, a Uint8Array or an array of strings');
+  const bytes = typeof text === 'string' ? new TextEncoder().encode(text) : text as Uint8Array;
+  if (bytes.length < 2) throw new RangeError(`text has ${bytes.length} bytes; at least 2 are needed`);
+  const cut = nearbyBreak(bytes, Math.min(Math.max(Math.round(bytes.length * (1 - testShare)), 1), bytes.length - 1));
+  return { train: bytes.slice(0, cut), test: bytes.slice(cut) };
+}
+
+function splitDocuments(documents: readonly string[], testShare: number): TextSplit {
+  if (documents.length < 2) throw new RangeError(`text has ${documents.length} documents; at least 2 are needed to split by document`);
+  const tests = Math.min(Math.max(Math.round(documents.length * testShare), 1), documents.length - 1);
+  const train: string[] = [], test: string[] = [];
+  // Document i goes to the test whenever i·tests/n passes a half: the middle of each of `tests` equal stretches.
+  documents.forEach((document, i) => {
+    if (typeof document !== 'string') throw new TypeError(`text[${i}] must be a string`);
+    const passes = Math.floor((i + 1) * tests / documents.length + 0.5) > Math.floor(i * tests / documents.length + 0.5);
+    (passes ? test : train).push(document);
+  });
+  const encode = (parts: string[]) => new TextEncoder().encode(parts.join('\n'));
+  return { train: encode(train), test: encode(test) };
+}
+
+/** The place after the first line end, else space, in the 200 bytes from `at`; else `at`. */
+function nearbyBreak(bytes: Uint8Array, at: number): number {
+  const near = bytes.subarray(at, Math.min(at + 200, bytes.length - 1));
+  for (const mark of [0x0a, 0x20]) {
+    const found = near.indexOf(mark);
+    if (found >= 0) return at + found + 1;
+  }
+  return at;
+}

@@ -1,0 +1,8 @@
+// The script of a worker: makes runs of an experiment, and whatever else is asked for through `lengthwise/worker`.
+
+import { expose, type Endpoint } from './comlink.mjs';
+import nodeEndpoint from './node-adapter.mjs';
+import { Workshop } from './workshop.js';
+
+const node = typeof process === 'object' ? process.getBuiltinModule?.('node:worker_threads') : undefined;
+expose(new Workshop(), node?.parentPort ? nodeEndpoint(node.parentPort) : (globalThis as unknown as Endpoint));

@@ -1,0 +1,75 @@
+// What a worker offers: runs of experiments, and encodings and models as `lengthwise/worker` shows them.
+
+import { proxy } from './comlink.mjs';
+import type { ModelConfig, TrainOptions } from './config.js';
+import type { EncodingShape } from './encoding.js';
+import type { AttentionOptions, EncodingDescriptor, Lengthwise } from './engine.js';
+import { load, type LoadOptions } from './load.js';
+import type { GenerateOptions, Model } from './model.js';
+import { Bench } from './run.js';
+import type { EncodingSpec } from './spec.js';
+import type { Trainer } from './trainer.js';
+
+type Call = Omit<AttentionOptions, 'encoding'> & { encoding?: EncodingSpec };
+
+/** A worker's whole interface. */
+export class Workshop {
+  readonly bench = new Bench();
+  #lengthwise: Lengthwise | undefined;
+
+  async load(options: LoadOptions): Promise<void> {
+    this.#lengthwise = await load(options);
+  }
+
+  encodings(): EncodingDescriptor[] {
+    return this.#lengthwise!.encodings();
+  }
+
+  encoding(spec: EncodingSpec, shape?: EncodingShape) {
+    return proxy(this.#lengthwise!.encoding(spec, shape));
+  }
+
+  attention(q: Float32Array, k: Float32Array, v: Float32Array, options: Call): Float32Array {
+    return this.#lengthwise!.attention(q, k, v, options);
+  }
+
+  model(config?: ModelConfig, options?: { seed?: number }) {
+    return proxy(new ModelHost(this.#lengthwise!.model(config, options)));
+  }
+
+  loadModel(file: Uint8Array) {
+    return proxy(new ModelHost(this.#lengthwise!.loadModel(file)));
+  }
+}
+
+/** A model in a worker. Tokens are handed to a callback, which answers whether to go on. */
+export class ModelHost {
+  readonly #model: Model;
+  #trainer: Trainer | undefined;
+
+  constructor(model: Model) {
+    this.#model = model;
+  }
+
+  config() { return this.#model.config; }
+  parameterCount() { return this.#model.parameterCount; }
+  logits(tokens: ArrayLike<number>) { return this.#model.logits(tokens); }
+  losses(tokens: ArrayLike<number>) { return this.#model.losses(tokens); }
+  save(options?: { training?: boolean; metadata?: Record<string, string> }) { return this.#model.save(options); }
+  dispose() { this.#model.dispose(); }
+
+  trainer(options?: TrainOptions): void {
+    this.#trainer = this.#model.trainer(options);
+  }
+
+  step(tokens: ArrayLike<number>, shape: { batch: number; length: number; mask?: ArrayLike<number> }) {
+    if (!this.#trainer) throw new RangeError('the model has no trainer; call trainer() first');
+    return this.#trainer.step(tokens, shape);
+  }
+
+  async generate(prompt: ArrayLike<number>, options: Omit<GenerateOptions, 'signal'>, take: (token: number) => Promise<boolean>) {
+    for await (const token of this.#model.generate(prompt, options)) {
+      if (!await take(token)) return;
+    }
+  }
+}
