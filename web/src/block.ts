@@ -1,0 +1,59 @@
+import { css, html, svg } from 'lit';
+import { customElement, property } from 'lit/decorators.js';
+import { base, doors as allDoors, type Door } from './theme.ts';
+import { Localised } from './localised.ts';
+
+// A transformer block, drawn as a signal's way from the token to what is read; the doors in `doors` are lit.
+@customElement('lengthwise-block')
+export class Block extends Localised {
+  static override styles = [base, css`
+    svg { display: block; width: 100%; height: auto; font: 11px var(--lw-sans); }
+    .wire { fill: none; stroke: var(--lw-muted); stroke-width: 1; }
+    .box { fill: var(--lw-paper); stroke: var(--lw-line); }
+    .word { fill: var(--lw-muted); text-anchor: middle; }
+    .math { font-family: var(--lw-serif); font-style: italic; font-size: 13px; }
+    .door rect { fill: var(--lw-paper); stroke: var(--lw-line); stroke-width: 1; transition: fill .25s, stroke .25s; }
+    .door text { fill: var(--lw-muted); text-anchor: middle; opacity: .8; }
+    .door path { stroke: var(--lw-line); fill: none; }
+    .door.open rect { fill: color-mix(in oklab, var(--hue), var(--lw-paper) 78%); stroke: var(--hue); stroke-width: 1.5; }
+    .door.open text { fill: var(--lw-ink); font-weight: 600; opacity: 1; }
+    .door.open path { stroke: var(--hue); stroke-width: 1.5; }
+  `];
+  @property({ attribute: false }) open: readonly string[] = [];
+
+  override render() {
+    const { t } = this;
+    const opened = allDoors.filter((door) => this.open.includes(door)).map((door) => t.door[door]);
+    return html`<svg viewBox="0 0 344 178" role="img" aria-label="${t.block.title}: ${opened.join(', ') || t.noDoor}">
+      ${wire('M32 96H312')}${wire('M128 96C128 72 132 66 146 66H196')}${wire('M128 96C128 84 134 82 146 82H196')}
+      ${box(6, 84, 50, t.block.token)}${box(70, 84, 46, 'x')}
+      ${svg`<text class="word math" x="139" y="62">q</text><text class="word math" x="139" y="79">k</text><text class="word math" x="139" y="110">v</text>`}
+      ${svg`<rect class="box" x="196" y="52" width="58" height="60" rx="4"/>
+        ${Array.from({ length: 5 }, (_, i) => Array.from({ length: i + 1 }, (_, j) =>
+          svg`<rect x=${210 + j * 6} y=${72 + i * 6} width="5" height="5" fill="var(--lw-muted)" opacity=${0.25 + 0.09 * (5 - (i - j))}/>`))}
+        <text class="word" x="225" y="65">${t.block.scores}</text>`}
+      ${box(272, 84, 62, t.block.read)}
+      ${this.door('ids', 31, 132, 'M31 132V108')}
+      ${this.door('input', 93, 132, 'M93 132V108')}
+      ${this.door('rotation', 164, 30, 'M164 50V84')}
+      ${this.door('content', 178, 150, 'M190 150L206 112')}
+      ${this.door('bias', 225, 10, 'M225 30V52')}
+      ${this.door('pattern', 250, 150, 'M244 150V112')}
+      ${this.door('scale', 296, 30, 'M290 50L254 64')}
+      ${this.door('value', 310, 132, 'M303 132V108')}
+    </svg>`;
+  }
+
+  private door(door: Door, x: number, y: number, path: string) {
+    const half = 29;
+    return svg`<g class="door ${this.open.includes(door) ? 'open' : ''}" style="--hue: var(--lw-${door})">
+      <title>${this.t.doorNote[door]}</title>
+      <path d=${path}/><rect x=${x - half} y=${y} width=${2 * half} height="20" rx="10"/>
+      <text x=${x} y=${y + 14}>${this.t.door[door]}</text></g>`;
+  }
+}
+
+const wire = (d: string) => svg`<path class="wire" d=${d}/>`;
+const box = (x: number, y: number, width: number, word: string) => svg`<rect class="box" x=${x} y=${y} width=${width} height="24" rx="4"/>
+  <text class="word ${word === 'x' ? 'math' : ''}" x=${x + width / 2} y=${y + 16}>${word}</text>`;
+declare global { interface HTMLElementTagNameMap { 'lengthwise-block': Block } }

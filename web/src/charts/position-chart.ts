@@ -1,0 +1,31 @@
+import { customElement } from 'lit/decorators.js';
+import * as Plot from '@observablehq/plot';
+import { beyond, Chart, type Margins } from './chart.ts';
+import { curves } from './loss-chart.ts';
+import { positionCurves, type Lab } from '../lab.ts';
+import { testLengths } from '../settings.ts';
+
+// Loss at each position of the longest test sequences: where in the sequence it breaks.
+@customElement('lengthwise-position-chart')
+export class PositionChart extends Chart {
+  protected get caption() { return `${this.t.positionTitleEmpty}: ${this.t.lossAxis}, ${this.t.position}`; }
+  protected get emptyText() { return this.t.untested; }
+
+  protected draw(lab: Lab, size: { width: number; height: number; margins: Margins }): Plot.PlotOptions | undefined {
+    const longest = testLengths(lab.settings).at(-1)!;
+    const dots = positionCurves(lab, longest);
+    if (!dots.length) return;
+    const { length } = lab.settings;
+    return {
+      x: { type: 'log', base: 2, domain: [1, longest], ticks: Array.from({ length: 8 }, (_, i) => 4 ** i).filter((n) => n <= longest), tickFormat: String, label: this.t.position, labelAnchor: 'right', tickSize: 4 },
+      y: { label: null, ticks: 5, tickSize: 0, nice: true },
+      marks: [
+        beyond(length, longest, { longer: this.t.longer, trained: this.t.trained(length) }),
+        Plot.gridY({ stroke: 'var(--lw-line)', strokeOpacity: 1, ticks: 5 }),
+        ...curves(this, dots, size, this.t.position),
+      ],
+    };
+  }
+}
+
+declare global { interface HTMLElementTagNameMap { 'lengthwise-position-chart': PositionChart } }

@@ -1,0 +1,32 @@
+// One colour and dash for each encoding, the same everywhere. The hue says which door it opens first.
+import type { Descriptor } from './engine.ts';
+
+export interface Dress { stroke: string; dash: string }
+const shades = [
+  (hue: string) => hue,
+  (hue: string) => `color-mix(in oklab, ${hue}, var(--lw-ink) 45%)`,
+  (hue: string) => `color-mix(in oklab, ${hue}, var(--lw-paper) 35%)`,
+];
+const dashes = ['', '7 3', '2 3'];
+
+export type Wardrobe = (spec: string) => Dress;
+
+// Mixes such as "rope+log_n" follow the catalogue and are dressed after their first encoding.
+export function wardrobe(catalogue: Descriptor[], mixes: string[] = []): Wardrobe {
+  const first = new Map(catalogue.map((d) => [d.name, d.doors[0] ?? 'none']));
+  const worn = new Map<string, number>(), dressed = new Map<string, Dress>();
+  for (const spec of [...first.keys(), ...mixes]) {
+    if (dressed.has(spec)) continue;
+    const door = first.get(spec.split(/[:+|]/)[0]!) ?? 'none';
+    const n = worn.get(door) ?? 0;
+    worn.set(door, n + 1);
+    // Shade and dash change together: neighbours of one hue differ in both.
+    dressed.set(spec, { stroke: shades[n % 3]!(`var(--lw-${door})`), dash: dashes[(n + Math.floor(n / 3)) % 3]! });
+  }
+  return (spec) => dressed.get(spec) ?? { stroke: 'var(--lw-none)', dash: '' };
+}
+
+export const titleOf = (spec: string, catalogue: Descriptor[], language: string): string => {
+  const found = catalogue.find((d) => d.name === spec);
+  return found ? (language === 'zh' ? found.title_zh : found.title) : spec;
+};

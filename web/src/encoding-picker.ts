@@ -1,0 +1,124 @@
+import { css, html, nothing } from 'lit';
+import { customElement, property, state } from 'lit/decorators.js';
+import { base, type Door } from './theme.ts';
+import { Localised } from './localised.ts';
+import { titleOf, type Wardrobe } from './dress.ts';
+import { defaults } from './settings.ts';
+import type { Descriptor } from './engine.ts';
+import './block.ts';
+
+// Which encodings to compare. Fires `lw-encodings` (detail: specs) and `lw-lit` (detail: the one under the pointer).
+@customElement('lengthwise-encodings')
+export class EncodingPicker extends Localised {
+  static override styles = [base, css`
+    header { display: flex; gap: 12px; align-items: baseline; margin-bottom: 8px; }
+    header h3 { margin-right: auto; }
+    ul { display: flex; flex-wrap: wrap; gap: 6px; list-style: none; margin: 0; padding: 0; }
+    li { display: flex; border: 1px solid var(--lw-line); border-radius: 15px; background: var(--lw-paper); }
+    li.chosen { border-color: color-mix(in oklab, var(--hue), transparent 30%); background: color-mix(in oklab, var(--hue), var(--lw-paper) 88%); }
+    .name { display: flex; align-items: center; gap: 7px; padding: 0 2px 0 10px; height: 28px; color: var(--lw-muted); }
+    .chosen .name { color: var(--lw-ink); }
+    .name svg { width: 14px; height: 6px; opacity: .35; }
+    .chosen .name svg { opacity: 1; }
+    .info { width: 24px; height: 28px; color: var(--lw-muted); font: italic 13px var(--lw-serif); }
+    .info:hover { color: var(--lw-ink); }
+    lengthwise-block { margin-top: 14px; }
+    form { display: flex; gap: 8px; margin-top: 8px; }
+    input { flex: 1; min-width: 0; height: 28px; border: 0; border-bottom: 1px solid var(--lw-line); background: none; padding: 0 2px; }
+    input::placeholder { color: var(--lw-muted); opacity: 1; }
+    [popover] { width: min(380px, calc(100vw - 24px)); margin: 0; inset: auto; border: 1px solid var(--lw-line); border-radius: 8px; padding: 16px 18px; background: var(--lw-raised); color: var(--lw-ink); box-shadow: 0 12px 40px rgb(0 0 0 / .16); }
+    [popover] h2 { font: 600 20px/1.2 var(--lw-serif); margin-bottom: 2px; }
+    a { color: inherit; }
+    dl { display: grid; grid-template-columns: max-content 1fr; gap: 4px 12px; margin: 10px 0 0; font-size: 13px; }
+    dt { color: var(--lw-muted); } dd { margin: 0; }
+    .close { position: absolute; right: 8px; top: 8px; width: 28px; height: 28px; font-size: 18px; color: var(--lw-muted); }
+  `];
+  @property({ attribute: false }) catalogue: Descriptor[] = [];
+  @property({ attribute: false }) chosen: string[] = [];
+  @property({ attribute: false }) dress!: Wardrobe;
+  @state() private pointed = '';
+  @state() private shown?: Descriptor;
+
+  override render() {
+    const { t, catalogue, chosen } = this;
+    const names = catalogue.map((d) => d.name);
+    const doors = (spec: string) => spec.split(/[+|]/).flatMap((term) => catalogue.find((d) => d.name === term.split(':')[0])?.doors ?? []);
+    const six = defaults.encodings.filter((name) => names.includes(name));
+    return html`
+      <header><h3>${t.encodings}</h3>
+        <button class="link" @click=${() => this.choose(six)}>${t.sixOfThem}</button>
+        <button class="link" @click=${() => this.choose(names)}>${t.all}</button>
+        <button class="link" @click=${() => this.choose([])}>${t.none}</button></header>
+      <ul aria-label=${t.encodings}>${[...names, ...chosen.filter((spec) => !names.includes(spec))].map((spec) => this.chip(spec))}</ul>
+      <form @submit=${this.add}><input name="spec" aria-label=${t.addSpec} placeholder="${t.addSpec}: ${t.addSpecHint}" autocomplete="off" spellcheck="false">
+        <button class="link">${t.add}</button></form>
+      <lengthwise-block .lang=${this.lang} .open=${(this.pointed ? [this.pointed] : chosen).flatMap(doors)}></lengthwise-block>
+      <div popover id="about" role="dialog" aria-label=${this.shown ? t.about(titleOf(this.shown.name, catalogue, this.language)) : nothing}>${this.shown && this.about(this.shown)}</div>`;
+  }
+
+  private chip(spec: string) {
+    const { catalogue, chosen, dress, t } = this;
+    const descriptor = catalogue.find((d) => d.name === spec);
+    const on = chosen.includes(spec), title = titleOf(spec, catalogue, this.language), { stroke, dash } = dress(spec);
+    return html`<li class=${on ? 'chosen' : ''} style="--hue: ${stroke}" @pointerenter=${() => this.point(spec)} @pointerleave=${() => this.point('')}>
+      <button class="name" aria-pressed=${on} @focus=${() => this.point(spec)} @blur=${() => this.point('')}
+        @click=${() => this.choose(on ? chosen.filter((s) => s !== spec) : [...chosen, spec])}>
+        <svg viewBox="0 0 14 6" aria-hidden="true"><path d="M0 3H14" style="stroke: ${stroke}; stroke-width: 3; stroke-dasharray: ${dash ? '4 1' : ''}"/></svg>${title}</button>
+      ${descriptor
+        ? html`<button class="info" aria-label=${t.about(title)} @click=${(e: Event) => this.show(descriptor, e.currentTarget as HTMLElement)}>i</button>`
+        : html`<span style="width: 10px"></span>`}</li>`;
+  }
+
+  private about(d: Descriptor) {
+    const { t } = this, zh = this.language === 'zh';
+    return html`<button class="close" aria-label=${t.block.close} @click=${() => this.popover_.hidePopover()}>×</button>
+      <h2>${zh ? d.title_zh : d.title}</h2><p class="quiet"><code>${d.name}</code></p>
+      <lengthwise-block .lang=${this.lang} .open=${d.doors}></lengthwise-block>
+      <dl>
+        <dt>${t.opens}</dt><dd>${d.doors.map((door) => html`${t.door[door as Door]}: ${t.doorNote[door as Door]}<br>`)}${d.doors.length ? nothing : t.noDoor}</dd>
+        <dt>${t.pastL}</dt><dd>${zh ? d.past_note_zh : d.past_note}</dd>
+        <dt>${t.paper}</dt><dd>${paper(d.paper)}</dd>
+      </dl>${d.learned ? html`<p class="quiet">${t.learned}</p>` : nothing}`;
+  }
+
+  private get popover_(): HTMLElement { return this.renderRoot.querySelector('#about')!; }
+
+  private async show(descriptor: Descriptor, button: HTMLElement) {
+    this.shown = descriptor;
+    await this.updateComplete;
+    this.popover_.showPopover();
+    const at = button.getBoundingClientRect(), box = this.popover_.getBoundingClientRect();
+    const left = Math.max(12, Math.min(at.right + 8, innerWidth - box.width - 12));
+    const top = Math.max(12, Math.min(at.top - 20, innerHeight - box.height - 12));
+    Object.assign(this.popover_.style, { left: `${left}px`, top: `${top}px` });
+  }
+
+  private point(spec: string) {
+    this.pointed = spec;
+    this.dispatchEvent(new CustomEvent('lw-lit', { detail: spec }));
+  }
+
+  private choose(specs: string[]) {
+    const names = this.catalogue.map((d) => d.name);
+    const place = (spec: string) => (names.includes(spec) ? names.indexOf(spec) : names.length);
+    const sorted = [...new Set(specs)].sort((a, b) => place(a) - place(b));
+    this.dispatchEvent(new CustomEvent('lw-encodings', { detail: sorted }));
+  }
+
+  private add(event: SubmitEvent) {
+    event.preventDefault();
+    const form = event.target as HTMLFormElement;
+    const spec = String(new FormData(form).get('spec')).trim();
+    if (!spec) return;
+    this.choose([...this.chosen, spec]);
+    form.reset();
+  }
+}
+
+// arXiv numbers become links, the only ones that lead away from this page.
+function paper(text: string) {
+  const match = /arXiv:(\d{4}\.\d{4,5})/.exec(text);
+  if (!match) return text;
+  return html`${text.slice(0, match.index)}<a href="https://arxiv.org/abs/${match[1]}" rel="noreferrer">${match[0]}</a>${text.slice(match.index + match[0].length)}`;
+}
+declare global { interface HTMLElementTagNameMap { 'lengthwise-encodings': EncodingPicker } }

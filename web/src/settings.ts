@@ -1,0 +1,68 @@
+// What an experiment is made of, and its place in a link.
+export const tasks = ['text', 'copy', 'recall'] as const;
+export type Task = (typeof tasks)[number];
+
+export const sizes = {
+  tiny: { width: 64, layers: 2, heads: 4 },
+  small: { width: 64, layers: 4, heads: 4 },
+  medium: { width: 128, layers: 4, heads: 4 },
+} as const;
+export type Size = keyof typeof sizes;
+
+export interface Settings {
+  encodings: string[]; // specs
+  task: Task;
+  length: number;      // trained on
+  reach: number;       // tested up to length · reach
+  size: Size;
+  steps: number;
+  seeds: number;
+}
+
+export const defaults: Settings = {
+  encodings: ['nope', 'sinusoidal', 'rope', 'alibi', 't5', 'window'],
+  task: 'text', length: 64, reach: 16, size: 'tiny', steps: 500, seeds: 1,
+};
+
+export const batch = 16; // sequences per training step
+
+export const limits = { length: [8, 1024], reach: [1, 64], steps: [1, 100_000], seeds: [1, 20] } as const;
+
+export const testLengths = ({ length, reach }: Settings): number[] => {
+  const lengths = [length / 2];
+  for (let n = length; n < length * reach; n *= 2) lengths.push(n);
+  return [...lengths, length * reach].map(Math.round);
+};
+
+export function toHash(s: Settings): string {
+  const encodings = s.encodings.map((e) => encodeURIComponent(e).replaceAll('%3A', ':').replaceAll('%3D', '='));
+  return `#encodings=${encodings.join(',')}&task=${s.task}&length=${s.length}&reach=${s.reach}` +
+    `&size=${s.size}&steps=${s.steps}&seeds=${s.seeds}`;
+}
+
+// Anything missing or out of range falls back to the default; `all` stands for the whole catalogue.
+export function fromHash(hash: string, catalogue: string[]): Settings {
+  const given = new Map(hash.replace(/^#/, '').split('&').map((pair) => {
+    const at = pair.indexOf('=');
+    return [pair.slice(0, at), pair.slice(at + 1)] as const;
+  }));
+  const number = (key: keyof typeof limits) => {
+    const value = Number(given.get(key));
+    const [least, most] = limits[key];
+    return Number.isInteger(value) && value >= least && value <= most ? value : defaults[key];
+  };
+  const known = (spec: string) => spec.split(/[+|]/).every((term) => catalogue.includes(term.split(':')[0]!));
+  const list = given.get('encodings');
+  const specs = list === 'all' ? catalogue : list?.split(',').map(decode).filter(known);
+  const task = tasks.find((t) => t === given.get('task')) ?? defaults.task;
+  const size = (Object.keys(sizes) as Size[]).find((s) => s === given.get('size')) ?? defaults.size;
+  const encodings = specs?.length ? [...new Set(specs)] : defaults.encodings.filter(known);
+  return { encodings, task, size, length: number('length'), reach: number('reach'), steps: number('steps'), seeds: number('seeds') };
+}
+
+function decode(text: string): string {
+  try { return decodeURIComponent(text); } catch { return ''; }
+}
+
+// A link may forbid the start that otherwise happens by itself.
+export const mayStart = (hash: string) => !/[#&]start=0(&|$)/.test(hash);
