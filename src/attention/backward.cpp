@@ -1,81 +1,222 @@
-#include <cmath>
-#include <limits>
-
-#include "attention/score.h"
+// Gradients of attention. Nothing but the log-sum-exp was kept: scores are made again, tile by tile, by the functions of
+// score.h. With p the weights, t the score before the row's scale a, and dp_j = dout·v_j (+ the value door's part):
+//   ds = p·(dp − dout·out),  d(t) = a·ds = d(bias) = d(raw),  d(a) = Σ ds·t,  dv = pᵀ·dout,  dq = d(raw)·k,  dk = d(raw)ᵀ·q
+// q and k are the turned ones; their gradients are turned back at the end.
+#include "attention/products.h"
 
 namespace lw {
+namespace {
+
 using namespace attention_detail;
+
+constexpr int block_rows = 32, tile_keys = 64;
+
+struct Job {
+  const AttentionInput& in;
+  const Plan& plan;
+  Contents contents;
+  PlanGradient* plan_gradient;
+  const AttentionGradient& gradient;
+  int W, s_stride;
+  float factor;  // on q·k
+  const float *out, *dout;
+  ptrdiff_t out_stride;
+  const float* lse;
+  // Scratch. Blocks [block_rows][W]: q turned and multiplied by factor, dout, gradients of q (of the product, and the part
+  // that content terms give). Rows and panels of a key/value head, gradients [T][W]. Four rows of scores and gradients.
+  float *q, *out_gradient, *dq, *dq_content, *keys, *key_panels, *value_panels, *dk, *dv, *s, *ds, *raw, *weights;
+
+  const float* head_q(int h, int r) const { return in.q + r * in.q_stride + ptrdiff_t(h) * in.head_dim; }
+  bool learns(Buffer<float> PlanGradient::*part) const { return plan_gradient && !(plan_gradient->*part).empty(); }
+};
+
+// Over one interval: s: raw → p, ds: dp → d(t). Returns Σ ds·t.
+float weights_and_gradient(float* s, float* ds, const float* bias, float row_scale, float lse, float delta, int a, int b) {
+  const f32x4 scale = simd::splat(row_scale), shift = simd::splat(lse), minus = simd::splat(delta);
+  f32x4 sum = simd::zero();
+  each_vector(s, a, b, [&](int j, f32x4 raw, bool partial) {
+    const f32x4 t = unscaled(raw, bias, j), p = simd::exp(t * scale - shift), dp = simd::load(ds + j);
+    const f32x4 gradient = p * (dp - minus), inside = first_lanes(b - j);
+    simd::store(ds + j, partial ? simd::select(inside, gradient * scale, dp) : gradient * scale);
+    const f32x4 part = simd::zero_where(p <= simd::zero(), gradient * t);  // t may be −∞ there
+    sum += partial ? simd::select(inside, part, simd::zero()) : part;
+    return p;
+  });
+  return simd::sum(sum);
+}
+
+void add(float* x, const float* y, int n) {
+  int j = 0;
+  for (; j + 4 <= n; j += 4) simd::store(x + j, simd::load(x + j) + simd::load(y + j));
+  for (; j < n; j++) x[j] += y[j];
+}
+
+float dot(const float* x, const float* y, int n) {
+  f32x4 sum = simd::zero();
+  int j = 0;
+  for (; j + 4 <= n; j += 4) sum = simd::madd(simd::load(x + j), simd::load(y + j), sum);
+  float rest = 0;
+  for (; j < n; j++) rest += x[j] * y[j];
+  return simd::sum(sum) + rest;
+}
+
+// One row of a tile: s: raw → p, ds: dout·v → d(t); the plan's gradients.
+void row(const Job& job, int h, int i, const Seen& seen, Interval tile, float delta, float* s, float* ds) {
+  const float lse = job.lse[size_t(h) * job.in.queries + i];
+  const float *bias = row_bias(job.plan, h, i, tile), scale = row_scale(job.plan, h, i);
+  float dscale = 0;
+  each_interval(seen, tile, [&](int a, int b) {
+    dscale += weights_and_gradient(s, ds, bias, scale, lse, delta, a, b);
+    if (job.learns(&PlanGradient::bias))
+      add(job.plan_gradient->bias.data() + job.plan.bias.index(h, i) + tile.first + a, ds + a, b - a);
+  });
+  if (job.learns(&PlanGradient::scale)) job.plan_gradient->scale[size_t(h) * job.plan.length + i] += dscale;
+}
+
+// The same with content terms: afterwards s and ds hold p and d(raw) from the first to past the last key seen.
+void row_content(const Job& job, int h, int i, const Seen& seen, Interval all, Interval tile, float delta, float* s, float* ds,
+                 float* dq) {
+  const Row at{h, i, job.head_q(h, i), all.first, all.last};
+  const size_t bytes = sizeof(float) * size_t(all.last - all.first);
+  const float lse = job.lse[size_t(h) * job.in.queries + i];
+  std::memcpy(job.raw + all.first, s + all.first, bytes);
+  for (auto& content : job.contents) content->row(at, job.raw, s);
+  // The value door needs the weights before the gradient of the scores can be known.
+  std::memcpy(job.weights + all.first, s + all.first, bytes);
+  each_interval(seen, tile, [&](int a, int b) {
+    score(job.weights, row_bias(job.plan, h, i, tile), row_scale(job.plan, h, i), a, b);
+    exponentials(job.weights, lse, a, b);
+  });
+  zero_holes(job.weights, seen, tile);
+  for (auto& content : job.contents) content->read_backward(at, job.weights, job.dout + i * job.out_stride + ptrdiff_t(h) * job.in.head_dim, ds);
+
+  row(job, h, i, seen, tile, delta, s, ds);
+  zero_holes(s, seen, tile), zero_holes(ds, seen, tile);
+  float* dscores = job.weights;
+  std::memcpy(dscores + all.first, ds + all.first, bytes);
+  for (auto& content : job.contents) content->row_backward(at, job.raw, dscores, ds, dq);
+}
+
+// Rows i … i + 3 (`count` of them exist) meet one tile; n: the first one's place in the block.
+void four_rows(const Job& job, int h, int i, int n, int count, Interval tile, const float* delta) {
+  const int D = job.in.head_dim, W = job.W;
+  const ptrdiff_t at = tile.first;
+  Seen rows[4];
+  Interval hulls[4], all{0, 0};
+  for (int r = 0; r < count; r++) {
+    rows[r] = seen(job.plan, i + r, job.in.keys);
+    if (job.lse[size_t(h) * job.in.queries + i + r] == minus_infinity) rows[r].count = 0;
+    all = join(all, hulls[r] = hull(rows[r], tile));
+  }
+  if (all.first == all.last) return;
+  const float *q = job.q + n * W, *dout = job.out_gradient + n * W;
+  float* dq = job.dq + n * W;
+  const int first = all.first / panel, last = round_up(all.last, panel) / panel;
+  dot_panels(q, job.key_panels + at * D, D, first, last, job.s, job.s_stride);
+  dot_panels(dout, job.value_panels + at * D, D, first, last, job.ds, job.s_stride);
+  for (int r = 0; r < count; r++) {
+    float *s = job.s + r * job.s_stride, *ds = job.ds + r * job.s_stride;
+    if (job.contents.empty()) row(job, h, i + r, rows[r], tile, delta[n + r], s, ds);
+    else if (hulls[r].first < hulls[r].last) {
+      row_content(job, h, i + r, rows[r], hulls[r], tile, delta[n + r], s, ds, job.dq_content + (n + r) * W);
+      rows[r] = {hulls[r], nullptr, 1};  // through raw even an unseen key may matter to a content term
+    }
+  }
+  const float* keys = job.keys + at * W;
+  float *dk = job.dk + at * W, *dv = job.dv + at * W;
+  each_cell(
+      rows, count, tile,
+      [&](int a, int b) {
+        mix<4>(job.ds, job.s_stride, keys, W, W, a, b, dq, W);
+        spread<4>(job.ds, job.s_stride, q, W, a, b, dk);
+        spread<4>(job.s, job.s_stride, dout, W, a, b, dv);
+      },
+      [&](int r, int a, int b) {
+        mix<1>(job.ds + r * job.s_stride, 0, keys, W, W, a, b, dq + r * W, 0);
+        spread<1>(job.ds + r * job.s_stride, 0, q + r * W, W, a, b, dk);
+        spread<1>(job.s + r * job.s_stride, 0, dout + r * W, W, a, b, dv);
+      });
+}
+
+// Query rows i … i + count − 1 of head h.
+void block(const Job& job, int h, int i, int count) {
+  const AttentionInput& in = job.in;
+  const int D = in.head_dim, W = job.W, T = in.keys;
+  const ptrdiff_t head = ptrdiff_t(h) * D;
+  std::memset(job.q, 0, sizeof(float) * size_t(4 * block_rows) * W);  // q, out_gradient, dq, dq_content
+  pack_rows(job.head_q(h, i), in.q_stride, count, D, job.factor, job.q);
+  rotate(job.plan.rotation, job.q, W, count, 1, D, i, false);
+  pack_rows(job.dout + i * job.out_stride + head, job.out_stride, count, D, 1, job.out_gradient);
+  float delta[block_rows];
+  Interval all{0, 0};
+  for (int n = 0; n < count; n++) {
+    delta[n] = dot(job.out_gradient + n * W, job.out + (i + n) * job.out_stride + head, D);
+    all = join(all, hull(seen(job.plan, i + n, T), {0, T}));
+  }
+  const int width = job.contents.empty() ? tile_keys : T;
+  for (int first = all.first / width * width; first < all.last; first += width)
+    for (int n = 0; n < count; n += 4)
+      four_rows(job, h, i + n, n, std::min(4, count - n), {first, std::min(first + width, T)}, delta);
+
+  if (job.learns(&PlanGradient::angle))  // q carries the factor that dq still lacks
+    rotate_angle_backward(job.plan.rotation, job.q, job.dq, W, count, 1, D, i, job.plan_gradient->angle.data());
+  rotate(job.plan.rotation, job.dq, W, count, 1, D, i, true);
+  for (int n = 0; n < count; n++) {
+    float* dq = job.gradient.dq + (i + n) * in.q_stride + head;
+    for (int d = 0; d < D; d++) dq[d] = job.dq[n * W + d] * job.factor + job.dq_content[n * W + d];
+  }
+}
+
+void pack_head(const Job& job, int kv) {
+  const AttentionInput& in = job.in;
+  const int D = in.head_dim, T = in.keys;
+  const size_t bytes = sizeof(float) * size_t(T) * job.W;
+  pack_rows(in.v + ptrdiff_t(kv) * D, in.v_stride, T, D, 1, job.keys);
+  pack_panels(job.keys, T, D, job.value_panels);
+  pack_rows(in.k + ptrdiff_t(kv) * D, in.k_stride, T, D, 1, job.keys);
+  rotate(job.plan.rotation, job.keys, job.W, T, 1, D, 0, false);
+  pack_panels(job.keys, T, D, job.key_panels);
+  std::memset(job.dk, 0, bytes), std::memset(job.dv, 0, bytes);
+}
+
+void unpack_head(const Job& job, int kv) {
+  const AttentionInput& in = job.in;
+  const int D = in.head_dim, W = job.W, T = in.keys;
+  if (job.learns(&PlanGradient::angle))
+    rotate_angle_backward(job.plan.rotation, job.keys, job.dk, W, T, 1, D, 0, job.plan_gradient->angle.data());
+  rotate(job.plan.rotation, job.dk, W, T, 1, D, 0, true);
+  for (int t = 0; t < T; t++) {
+    std::memcpy(job.gradient.dk + t * in.k_stride + ptrdiff_t(kv) * D, job.dk + ptrdiff_t(t) * W, sizeof(float) * size_t(D));
+    std::memcpy(job.gradient.dv + t * in.v_stride + ptrdiff_t(kv) * D, job.dv + ptrdiff_t(t) * W, sizeof(float) * size_t(D));
+  }
+}
+
+}  // namespace
 
 bool attention_backward(const AttentionInput& in, const Plan& plan, Contents contents, const float* out, const float* dout,
                         ptrdiff_t out_stride, const float* lse, const AttentionGradient& gradient, AttentionScratch& scratch) {
-  const int D = in.head_dim, T = in.keys, group = in.heads / in.kv_heads;
-  const float sc = score_scale(plan, D);
-  // q, k rotated; dk, dv, rows
-  if (!scratch.floats.resize(size_t(T) * D * 2 + T * 4 + 4 * D)) return false;
-  float* K = scratch.floats.data();
-  float* dK = K + T * D;
-  float *raw = dK + T * D, *s = raw + T, *dp = s + T, *draw = dp + T, *q = draw + T, *dq = q + D, *dqc = dq + D;
-  PlanGradient* pg = gradient.plan;
-  for (int t = 0; t < T; t++)
-    for (int d = 0; d < in.kv_heads * D; d++) gradient.dk[t * in.k_stride + d] = gradient.dv[t * in.v_stride + d] = 0;
+  const int D = in.head_dim, W = padded(D), T = round_up(in.keys, panel), s_stride = contents.empty() ? tile_keys : T;
+  size_t end = 0;
+  auto place = [&](size_t floats) { return std::exchange(end, end + (floats + 15) / 16 * 16); };
+  const size_t block_size = size_t(block_rows) * W, blocks = place(4 * block_size), rows = place(3 * size_t(T) * W),
+               panels = place(2 * size_t(T) * D), scores = place(size_t(s_stride) * 8 + panel),
+               content_rows = place(contents.empty() ? 0 : 2 * size_t(T) + panel);
+  if (!scratch.floats.resize(end)) return false;
+  float* base = scratch.floats.data();
+  float *q = base + blocks, *keys = base + rows, *key_panels = base + panels, *s = base + scores, *raw = base + content_rows;
+  const Job job{in, plan, contents, gradient.plan, gradient, W, s_stride, score_scale(plan, D), out, dout, out_stride, lse,
+                q, q + block_size, q + 2 * block_size, q + 3 * block_size,
+                keys, key_panels, key_panels + size_t(T) * D, keys + size_t(T) * W, keys + 2 * size_t(T) * W,
+                s, s + 4 * s_stride, raw, raw + T};
+
+  const int group = in.heads / in.kv_heads;
   for (int kv = 0; kv < in.kv_heads; kv++) {
-    for (int j = 0; j < T; j++)
-      for (int d = 0; d < D; d++) K[j * D + d] = in.k[j * in.k_stride + kv * D + d], dK[j * D + d] = 0;
-    rotate(plan.rotation, K, D, T, 1, D, 0, false);
+    pack_head(job, kv);
     for (int h = kv * group; h < (kv + 1) * group; h++)
-      for (int i = 0; i < T; i++) {
-        const float* go = dout + i * out_stride + h * D;
-        float* gq = gradient.dq + i * in.q_stride + h * D;
-        for (int d = 0; d < D; d++) gq[d] = 0;
-        auto see = seen(plan, i, T);
-        float L = lse[size_t(h) * T + i];
-        if (L == -std::numeric_limits<float>::infinity()) continue;
-        int first = T, last = 0;
-        for (auto [a, b] : see) if (a < std::min(b, T)) first = std::min(first, a), last = std::max(last, std::min(b, T));
-        float delta = 0;
-        for (int d = 0; d < D; d++) {
-          q[d] = in.q[i * in.q_stride + h * D + d];
-          delta += go[d] * out[i * out_stride + h * D + d];
-          dq[d] = dqc[d] = 0;
-        }
-        rotate(plan.rotation, q, D, 1, 1, D, i, false);
-        for (int j = first; j < last; j++) {
-          float dot = 0;
-          for (int d = 0; d < D; d++) dot += q[d] * K[j * D + d];
-          raw[j] = s[j] = dot * sc, dp[j] = 0, draw[j] = 0;
-        }
-        Row row{h, i, in.q + i * in.q_stride + h * D, first, last};
-        for (auto& c : contents) c->row(row, raw, s);
-        float scale = row_scale(plan, h, i), dscale = 0;
-        // s: weights; draw: score before the scale
-        for (int j = first; j < last; j++) {
-          bool visible = false;
-          for (auto [a, b] : see) visible |= a <= j && j < b;
-          float t = s[j] + (plan.bias.table.empty() ? 0 : plan.bias.row(h, i)[j]);
-          s[j] = visible ? std::exp(t * scale - L) : 0, draw[j] = t;
-        }
-        for (auto& c : contents) c->read_backward(row, s, go, dp);
-        for (int j = first; j < last; j++) {
-          for (int d = 0; d < D; d++) dp[j] += go[d] * in.v[j * in.v_stride + kv * D + d];
-          for (int d = 0; d < D; d++) gradient.dv[j * in.v_stride + kv * D + d] += s[j] * go[d];
-          float ds = s[j] * (dp[j] - delta);
-          if (ds != 0) dscale += ds * draw[j];
-          s[j] = draw[j] = ds * scale;
-          if (pg && !pg->bias.empty()) pg->bias[plan.bias.index(h, i) + j] += s[j];
-        }
-        if (pg && !pg->scale.empty()) pg->scale[size_t(h) * plan.length + i] += dscale;
-        for (auto& c : contents) c->row_backward(row, raw, s, draw, dqc);
-        for (int j = first; j < last; j++)
-          for (int d = 0; d < D; d++) dq[d] += sc * draw[j] * K[j * D + d], dK[j * D + d] += sc * draw[j] * q[d];
-        if (pg && !pg->angle.empty()) rotate_angle_backward(plan.rotation, q, dq, D, 1, 1, D, i, pg->angle.data());
-        rotate(plan.rotation, dq, D, 1, 1, D, i, true);
-        for (int d = 0; d < D; d++) gq[d] = dq[d] + dqc[d];
-      }
-    if (pg && !pg->angle.empty()) rotate_angle_backward(plan.rotation, K, dK, D, T, 1, D, 0, pg->angle.data());
-    rotate(plan.rotation, dK, D, T, 1, D, 0, true);
-    for (int j = 0; j < T; j++)
-      for (int d = 0; d < D; d++) gradient.dk[j * in.k_stride + kv * D + d] = dK[j * D + d];
+      for (int i = 0; i < in.queries; i += block_rows) block(job, h, i, std::min(block_rows, in.queries - i));
+    unpack_head(job, kv);
   }
   return true;
 }
+
 }  // namespace lw
