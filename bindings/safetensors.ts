@@ -64,7 +64,8 @@ export function floatsFrom(bytes: Uint8Array): Float32Array<ArrayBuffer> {
 
 /** Writes a safetensors file. Tensor data are aligned to 8 bytes; same input, same bytes. */
 export function writeSafetensors({ metadata, tensors }: Safetensors): Uint8Array<ArrayBuffer> {
-  const header: Record<string, unknown> = Object.keys(metadata).length ? { __metadata__: metadata } : {};
+  const header: Record<string, unknown> = Object.create(null); // where even __proto__ is just a name
+  if (Object.keys(metadata).length) header['__metadata__'] = metadata;
   let size = 0;
   for (const [name, { dtype, shape, bytes }] of tensors) {
     header[name] = { dtype, shape, data_offsets: [size, size + bytes.length] };
