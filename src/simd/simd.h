@@ -105,6 +105,16 @@ inline void each(size_t count, F f) {
   if (i < count) f(i, Some{count - i});
 }
 
+// Eight numbers as pairs: (a0 a1 a2 a3)(b0 b1 b2 b3) → the evens (a0 a2 b0 b2) and the odds (a1 a3 b1 b3), and back.
+inline void unzip(f32x4& a, f32x4& b) {
+  v128_t evens = wasm_i32x4_shuffle(a.bits, b.bits, 0, 2, 4, 6), odds = wasm_i32x4_shuffle(a.bits, b.bits, 1, 3, 5, 7);
+  a.bits = evens, b.bits = odds;
+}
+inline void zip(f32x4& a, f32x4& b) {
+  v128_t low = wasm_i32x4_shuffle(a.bits, b.bits, 0, 4, 1, 5), high = wasm_i32x4_shuffle(a.bits, b.bits, 2, 6, 3, 7);
+  a.bits = low, b.bits = high;
+}
+
 // eˣ within 1 ulp (tested to 2 with a fused madd). −∞ → 0, +∞ and overflow → +∞, NaN → NaN; results below 2⁻¹²⁶ are 0, never subnormal.
 inline f32x4 exp(f32x4 x) {
   const f32x4 low = splat(-87.33654f), high = splat(88.72283f);  // ln 2⁻¹²⁶ and ln of the largest float, rounded inwards

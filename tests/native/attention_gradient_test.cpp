@@ -74,18 +74,19 @@ void check(AttentionCase& c, Contents contents = {}) {
       for (int d = 0; d < c.heads * c.head_dim; d++) sum += double(out[r * c.out_stride + 1 + d]) * dout[r * c.out_stride + 1 + d];
     return sum;
   };
+  const double tolerance = 5e-3;  // the loss sums float outputs, whose rounding shows in the differences
   Gradients g;
   REQUIRE(g.plan.angle.assign(angles.size(), 0));
   REQUIRE(g.plan.bias.assign(c.plan.bias.table.size(), 0));
   REQUIRE(g.plan.scale.assign(c.plan.scale.size(), 0));
   loss();
   REQUIRE(backward(c, contents, dout, g));
-  check_gradient("q", c.q_store.size(), c.q_store.data(), g.dq.data(), loss);
-  check_gradient("k", c.k_store.size(), c.k_store.data(), g.dk.data(), loss);
-  check_gradient("v", c.v_store.size(), c.v_store.data(), g.dv.data(), loss);
-  check_gradient("angle", angles.size(), angles.data(), g.plan.angle.data(), loss);
-  check_gradient("bias", c.plan.bias.table.size(), c.plan.bias.table.data(), g.plan.bias.data(), loss);
-  check_gradient("scale", c.plan.scale.size(), c.plan.scale.data(), g.plan.scale.data(), loss);
+  check_gradient("q", c.q_store.size(), c.q_store.data(), g.dq.data(), loss, tolerance);
+  check_gradient("k", c.k_store.size(), c.k_store.data(), g.dk.data(), loss, tolerance);
+  check_gradient("v", c.v_store.size(), c.v_store.data(), g.dv.data(), loss, tolerance);
+  check_gradient("angle", angles.size(), angles.data(), g.plan.angle.data(), loss, tolerance);
+  check_gradient("bias", c.plan.bias.table.size(), c.plan.bias.table.data(), g.plan.bias.data(), loss, tolerance);
+  check_gradient("scale", c.plan.scale.size(), c.plan.scale.data(), g.plan.scale.data(), loss, tolerance);
 }
 
 void holes(int i, int, std::vector<Interval>& out) {
