@@ -24,23 +24,23 @@ export class Block extends Localised {
   override render() {
     const { t } = this;
     const opened = allDoors.filter((door) => this.open.includes(door)).map((door) => t.door[door]);
-    return html`<svg viewBox="0 0 344 178" role="img" aria-label="${t.block.title}: ${opened.join(', ') || t.noDoor}">
-      ${wire('M32 96H312')}${wire('M128 96C128 72 132 66 146 66H196')}${wire('M128 96C128 84 134 82 146 82H196')}
-      ${box(6, 84, 50, t.block.token)}${box(70, 84, 46, 'x')}
-      ${svg`<text class="word math" x="139" y="62">q</text><text class="word math" x="139" y="79">k</text><text class="word math" x="139" y="110">v</text>`}
-      ${svg`<rect class="box" x="196" y="52" width="58" height="60" rx="4"/>
+    return html`<svg viewBox="0 0 344 176" role="img" aria-label="${t.block.title}: ${opened.join(', ') || t.noDoor}">
+      ${wire('M56 96H70')}${wire('M116 96C132 96 126 64 144 64H196')}${wire('M116 96C130 96 128 84 144 84H196')}
+      ${wire('M116 96C132 96 126 120 144 120H276C284 120 284 116 284 108')}${wire('M254 76C264 76 262 96 272 96')}
+      ${svg`<text class="word math" x="148" y="60">q</text><text class="word math" x="148" y="80">k</text><text class="word math" x="148" y="116">v</text>`}
+      ${box(6, 84, 50, t.block.token)}${box(70, 84, 46, 'x')}${box(272, 84, 62, t.block.read)}
+      ${svg`<rect class="box" x="196" y="48" width="58" height="60" rx="4"/>
         ${Array.from({ length: 5 }, (_, i) => Array.from({ length: i + 1 }, (_, j) =>
-          svg`<rect x=${210 + j * 6} y=${72 + i * 6} width="5" height="5" fill="var(--lw-muted)" opacity=${0.25 + 0.09 * (5 - (i - j))}/>`))}
-        <text class="word" x="225" y="65">${t.block.scores}</text>`}
-      ${box(272, 84, 62, t.block.read)}
-      ${this.door('ids', 31, 132, 'M31 132V108')}
-      ${this.door('input', 93, 132, 'M93 132V108')}
-      ${this.door('rotation', 164, 30, 'M164 50V84')}
-      ${this.door('content', 178, 150, 'M190 150L206 112')}
-      ${this.door('bias', 225, 10, 'M225 30V52')}
-      ${this.door('pattern', 250, 150, 'M244 150V112')}
-      ${this.door('scale', 296, 30, 'M290 50L254 64')}
-      ${this.door('value', 310, 132, 'M303 132V108')}
+          svg`<rect x=${210 + j * 6} y=${68 + i * 6} width="5" height="5" fill="var(--lw-muted)" opacity=${0.25 + 0.09 * (5 - (i - j))}/>`))}
+        <text class="word" x="225" y="62">${t.block.scores}</text>`}
+      ${this.door('ids', 31, 136, 'M31 136V108')}
+      ${this.door('input', 93, 136, 'M93 136V108')}
+      ${this.door('rotation', 150, 22, 'M172 42V64M172 64V84')}
+      ${this.door('bias', 215, 4, 'M218 24V48')}
+      ${this.door('content', 279, 4, 'M262 24L244 48')}
+      ${this.door('scale', 312, 34, 'M283 46L254 56')}
+      ${this.door('pattern', 225, 148, 'M225 148V108')}
+      ${this.door('value', 310, 136, 'M310 136V108')}
     </svg>`;
   }
 

@@ -165,8 +165,8 @@ export class Experiment extends Localised {
     const done = this.lab.runs.filter((run) => run.state === 'done').length;
     const status = this.error || (state === 'done' ? t.finishedStatus(done) : t.state[state]) + (busy ? ` ${done} / ${this.lab.runs.length}` : '');
     return html`<div class="controls">
-      <p role="status" class=${state === 'failed' ? 'error' : 'quiet'}>${this.settings.encodings.length ? status : t.chooseOne}</p>
-      ${this.autostart && state === 'idle' ? html`<p class="quiet">${t.startsIn(this.autostart)} <button class="link" @click=${this.stay}>${t.wait}</button></p>` : nothing}
+      <p class="quiet"><span role="status" class=${state === 'failed' ? 'error' : ''}>${this.settings.encodings.length ? status : t.chooseOne}</span>
+        ${this.autostart && state === 'idle' ? html`${t.startsIn(this.autostart)} <button class="link" @click=${this.stay}>${t.wait}</button>` : nothing}</p>
       <p class="buttons">
         ${busy ? html`<button class="plain" data-action="cancel" @click=${this.cancel}>${t.cancel}</button>
           <button class="plain" data-action=${state === 'paused' ? 'resume' : 'pause'} @click=${state === 'paused' ? this.resume : this.pause}>${state === 'paused' ? t.resume : t.pause}</button>` : nothing}

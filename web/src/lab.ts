@@ -78,12 +78,12 @@ export function stretch(lab: Lab): Point[] {
     const runs = lab.of(encoding);
     const lengths = [...new Set(runs.flatMap((run) => [...run.tests.keys()]))].sort((a, b) => a - b);
     for (const length of lengths) {
-      const tests = runs.flatMap((run) => run.tests.get(length) ?? []);
+      const tests = furthest(runs, length);
       const values = tests.map((test) => test[measure]).filter(Number.isFinite);
       if (!values.length) continue;
       points.push({
         encoding, length, mean: mean(values), low: Math.min(...values), high: Math.max(...values), seeds: values.length,
-        progress: Math.min(...tests.map((test) => test.step)) / lab.settings.steps,
+        progress: tests[0]!.step / lab.settings.steps,
       });
     }
   }
@@ -95,14 +95,14 @@ export interface Dot { encoding: string; x: number; y: number }
 // Training losses averaged over the seeds, smoothed by a centred window, thinned to what a screen can show.
 export function lossCurves(lab: Lab, most = 160): Dot[] {
   return lab.settings.encodings.flatMap((encoding) => {
-    const losses = lab.of(encoding).map((run) => run.losses).filter((l) => l.length > 0);
-    const count = Math.min(...losses.map((l) => l.length));
-    if (!Number.isFinite(count)) return [];
+    const all = lab.of(encoding).map((run) => run.losses);
+    const count = Math.max(...all.map((l) => l.length));
+    const losses = all.filter((l) => l.length === count);
     const sums = new Float64Array(count + 1);
     for (let i = 0; i < count; i++) sums[i + 1] = sums[i]! + mean(losses.map((l) => l[i]!));
     const half = Math.max(1, Math.round(count / 40)), stride = Math.max(1, Math.floor(count / most));
     const dots: Dot[] = [];
-    for (let i = (count - 1) % stride; i < count; i += stride) {
+    for (let i = Math.max(0, (count - 1) % stride); i < count; i += stride) {
       const reach = Math.min(half, i, count - 1 - i); // shrinks at the ends, so that neither end is biased
       dots.push({ encoding, x: i + 1, y: (sums[i + reach + 1]! - sums[i - reach]!) / (2 * reach + 1) });
     }
@@ -113,7 +113,7 @@ export function lossCurves(lab: Lab, most = 160): Dot[] {
 // Loss at each position of the longest sequences tested, averaged in bins that widen with the position.
 export function positionCurves(lab: Lab, length: number, bins = 48): Dot[] {
   return lab.settings.encodings.flatMap((encoding) => {
-    const curves = lab.of(encoding).map((run) => run.tests.get(length)?.byPosition).filter((curve) => curve !== undefined);
+    const curves = furthest(lab.of(encoding), length).map((test) => test.byPosition);
     const dots: Dot[] = [];
     for (let bin = 0, first = 0; bin < bins && first < length; bin++) {
       const last = Math.max(first + 1, Math.round(length ** ((bin + 1) / bins)));
@@ -123,6 +123,13 @@ export function positionCurves(lab: Lab, length: number, bins = 48): Dot[] {
     }
     return dots;
   });
+}
+
+// Only tests after equally many steps may be averaged: a seed that has just begun waits until it has caught up.
+function furthest(runs: Run[], length: number): Test[] {
+  const tests = runs.flatMap((run) => run.tests.get(length) ?? []);
+  const step = Math.max(...tests.map((test) => test.step));
+  return tests.filter((test) => test.step === step);
 }
 
 const mean = (values: number[]) => values.reduce((a, b) => a + b, 0) / values.length;

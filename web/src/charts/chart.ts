@@ -30,7 +30,8 @@ export abstract class Chart extends Localised {
 
   protected abstract get caption(): string;
   protected abstract get emptyText(): string;
-  protected abstract draw(lab: Lab, size: { width: number; height: number; margins: Margins }): Plot.PlotOptions | undefined;
+  protected abstract get empty(): boolean; // nothing measured: axes alone, and `emptyText`
+  protected abstract draw(lab: Lab, size: Size): Plot.PlotOptions;
 
   override connectedCallback() { super.connectedCallback(); this.observer.observe(this); }
   override disconnectedCallback() { super.disconnectedCallback(); this.observer.disconnect(); }
@@ -52,15 +53,13 @@ export abstract class Chart extends Localised {
     const { width, height } = this.size;
     const names = this.lab?.settings.encodings.map((spec) => textWidth(this.name(spec))) ?? [];
     const margins = { top: 22, right: Math.min(24 + Math.max(0, ...names), 0.4 * width), bottom: 34, left: 44 };
-    const options = this.lab && width > 0 ? this.draw(this.lab, { width, height, margins }) : undefined;
-    if (!options) {
-      const empty = Object.assign(document.createElement('p'), { className: 'empty', textContent: this.emptyText });
-      return void place.replaceChildren(empty);
-    }
+    if (!this.lab || width === 0) return;
+    const options = this.draw(this.lab, { width, height, margins });
     place.replaceChildren(Plot.plot({
       width, height, marginTop: margins.top, marginRight: margins.right, marginBottom: margins.bottom, marginLeft: margins.left,
       style: { background: 'none', color: 'var(--lw-ink)' }, ...options,
     }));
+    if (this.empty) place.append(Object.assign(document.createElement('p'), { className: 'empty', textContent: this.emptyText }));
     // A redraw loses the tooltip; the pointer has not moved, so say again where it is.
     if (this.pointer) this.svg?.dispatchEvent(new PointerEvent('pointermove', { ...this.pointer, pointerType: 'mouse' }));
   }
@@ -74,7 +73,8 @@ function textWidth(text: string): number {
   return pen!.measureText(text).width;
 }
 
-export interface Margins { top: number; right: number; bottom: number; left: number }
+export interface Size { width: number; height: number; margins: Margins }
+interface Margins { top: number; right: number; bottom: number; left: number }
 
 // The region past the trained length, its border and its name.
 export function beyond(trained: number, longest: number, words: { longer: string; trained: string }): Plot.Markish[] {
@@ -86,34 +86,36 @@ export function beyond(trained: number, longest: number, words: { longer: string
   ];
 }
 
-export interface Label { text: string; x: number; y: number; stroke: string; opacity: number }
+export interface Label { text: string; x: number; y: number; stroke: string; opacity: number; inline?: boolean }
 const svgns = 'http://www.w3.org/2000/svg';
 
 // Names at the ends of the lines, pushed apart until none overlap, each tied to its line by a thin leader.
-export function labels(all: Label[], size: { width: number; height: number; margins: Margins }): Plot.Markish {
+export function labels(all: Label[], size: Size): Plot.Markish {
   return (_index, scales) => {
     const group = document.createElementNS(svgns, 'g');
     const { margins } = size, gap = 14, bottom = size.height - margins.bottom + 6;
     const placed = all
       .map((label) => ({ ...label, from: scales.y!(label.y) as number, start: scales.x!(label.x) as number }))
       .sort((a, b) => a.from - b.from);
-    const ys = spread(placed.map((label) => label.from), gap, margins.top, bottom);
-    placed.forEach((label, i) => {
-      const x = size.width - margins.right + 14;
-      const leader = document.createElementNS(svgns, 'path');
-      leader.setAttribute('d', `M${label.start + 3},${label.from}L${x - 3},${ys[i]}`);
-      leader.setAttribute('style', `stroke: ${label.stroke}; stroke-opacity: ${0.45 * label.opacity}; fill: none`);
-      const text = document.createElementNS(svgns, 'text');
-      text.setAttribute('x', String(x));
-      text.setAttribute('y', String(ys[i]));
-      text.setAttribute('dy', '0.32em');
-      text.setAttribute('text-anchor', 'start');
-      text.setAttribute('style', `fill: color-mix(in oklab, ${label.stroke}, var(--lw-ink) 30%); opacity: ${label.opacity}`);
-      text.textContent = label.text;
-      group.append(leader, text);
+    const column = placed.filter((label) => !label.inline), x = size.width - margins.right + 14;
+    spread(column.map((label) => label.from), gap, margins.top, bottom).forEach((y, i) => {
+      const label = column[i]!, leader = document.createElementNS(svgns, 'path');
+      leader.setAttribute('d', `M${label.start + 3},${label.from}L${x - 3},${y}`);
+      leader.setAttribute('style', `stroke: ${label.stroke}; stroke-opacity: ${0.4 * label.opacity}; fill: none`);
+      group.append(leader, word(label, x, y));
     });
+    // A line that ends early has its name where it ends.
+    group.append(...placed.filter((label) => label.inline).map((label) => word(label, label.start + 8, label.from)));
     return group;
   };
+}
+
+function word({ text, stroke, opacity }: Label, x: number, y: number): SVGTextElement {
+  const element = document.createElementNS(svgns, 'text');
+  const attributes = { x, y, dy: '0.32em', 'text-anchor': 'start', style: `fill: color-mix(in oklab, ${stroke}, var(--lw-ink) 30%); opacity: ${opacity}` };
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
+  element.textContent = text;
+  return element;
 }
 
 // Sorted places moved as little as a downward and an upward pass allow, at least `gap` apart.

@@ -1,6 +1,6 @@
 import { customElement } from 'lit/decorators.js';
 import * as Plot from '@observablehq/plot';
-import { Chart, labels, type Margins } from './chart.ts';
+import { Chart, labels, type Size } from './chart.ts';
 import { lossCurves, type Dot, type Lab } from '../lab.ts';
 
 // Training loss against step, smoothed, live.
@@ -8,13 +8,13 @@ import { lossCurves, type Dot, type Lab } from '../lab.ts';
 export class LossChart extends Chart {
   protected get caption() { return `${this.t.lossTitle}: ${this.t.lossAxis}, ${this.t.step}`; }
   protected get emptyText() { return this.t.untested; }
+  protected get empty() { return !this.lab?.started.length; }
 
-  protected draw(lab: Lab, size: { width: number; height: number; margins: Margins }): Plot.PlotOptions | undefined {
+  protected draw(lab: Lab, size: Size): Plot.PlotOptions {
     const dots = lossCurves(lab);
-    if (!dots.length) return;
     return {
       x: { domain: [1, Math.max(2, lab.settings.steps)], label: this.t.step, labelAnchor: 'right', ticks: Math.max(2, size.width / 110), tickSize: 4 },
-      y: { label: null, ticks: 5, tickSize: 0, nice: true },
+      y: { label: null, ticks: 5, tickSize: 0, nice: true, domain: dots.length ? undefined : [0, 1], axis: dots.length ? 'left' : null },
       marks: [Plot.gridY({ stroke: 'var(--lw-line)', strokeOpacity: 1, ticks: 5 }), ...curves(this, dots, size, this.t.step)],
     };
   }
@@ -23,7 +23,7 @@ export class LossChart extends Chart {
 interface Dressed { lab?: Lab; dress: Chart['dress']; name: Chart['name']; lit: string }
 
 // Lines with labels at their ends and a tooltip, for charts with one value per encoding and x.
-export function curves(chart: Dressed, dots: Dot[], size: { width: number; height: number; margins: Margins }, what: string): Plot.Markish[] {
+export function curves(chart: Dressed, dots: Dot[], size: Size, what: string): Plot.Markish[] {
   const lines = chart.lab!.settings.encodings.map((e) => dots.filter((d) => d.encoding === e)).filter((line) => line.length);
   const opacity = (e: string) => (!chart.lit || chart.lit === e ? 1 : 0.15);
   return [

@@ -1,6 +1,6 @@
 import { customElement } from 'lit/decorators.js';
 import * as Plot from '@observablehq/plot';
-import { beyond, Chart, type Margins } from './chart.ts';
+import { beyond, Chart, type Size } from './chart.ts';
 import { curves } from './loss-chart.ts';
 import { positionCurves, type Lab } from '../lab.ts';
 import { testLengths } from '../settings.ts';
@@ -10,15 +10,15 @@ import { testLengths } from '../settings.ts';
 export class PositionChart extends Chart {
   protected get caption() { return `${this.t.positionTitleEmpty}: ${this.t.lossAxis}, ${this.t.position}`; }
   protected get emptyText() { return this.t.untested; }
+  protected get empty() { return !this.lab || positionCurves(this.lab, testLengths(this.lab.settings).at(-1)!).length === 0; }
 
-  protected draw(lab: Lab, size: { width: number; height: number; margins: Margins }): Plot.PlotOptions | undefined {
+  protected draw(lab: Lab, size: Size): Plot.PlotOptions {
     const longest = testLengths(lab.settings).at(-1)!;
     const dots = positionCurves(lab, longest);
-    if (!dots.length) return;
     const { length } = lab.settings;
     return {
       x: { type: 'log', base: 2, domain: [1, longest], ticks: Array.from({ length: 8 }, (_, i) => 4 ** i).filter((n) => n <= longest), tickFormat: String, label: this.t.position, labelAnchor: 'right', tickSize: 4 },
-      y: { label: null, ticks: 5, tickSize: 0, nice: true },
+      y: { label: null, ticks: 5, tickSize: 0, nice: true, domain: dots.length ? undefined : [0, 1], axis: dots.length ? 'left' : null },
       marks: [
         beyond(length, longest, { longer: this.t.longer, trained: this.t.trained(length) }),
         Plot.gridY({ stroke: 'var(--lw-line)', strokeOpacity: 1, ticks: 5 }),

@@ -1,6 +1,6 @@
 import { customElement } from 'lit/decorators.js';
 import * as Plot from '@observablehq/plot';
-import { beyond, Chart, labels, logTicks, type Margins } from './chart.ts';
+import { beyond, Chart, labels, logTicks, type Size } from './chart.ts';
 import { measureOf, stretch, type Lab, type Point } from '../lab.ts';
 import { testLengths } from '../settings.ts';
 
@@ -12,15 +12,16 @@ export class StretchChart extends Chart {
     return `${this.t.stretchTitle}: ${measure}, ${this.t.testLength}`;
   }
   protected get emptyText() { return this.t.stretchEmpty; }
+  protected get empty() { return !this.lab || stretch(this.lab).length === 0; }
 
-  protected draw(lab: Lab, size: { width: number; height: number; margins: Margins }): Plot.PlotOptions | undefined {
+  protected draw(lab: Lab, size: Size): Plot.PlotOptions {
     const points = stretch(lab), { settings } = lab;
-    if (!points.length) return;
     const accuracy = measureOf(settings.task) === 'accuracy';
     const lengths = testLengths(settings);
     const lines = settings.encodings.map((encoding) => points.filter((p) => p.encoding === encoding)).filter((line) => line.length);
     const low = 0.96 * Math.min(...points.map((p) => p.low)), high = Math.max(1.25 * low, 1.04 * Math.max(...points.map((p) => p.high)));
-    const ticks = accuracy ? [0, 0.25, 0.5, 0.75, 1] : logTicks(low, high);
+    const y = points.length ? { domain: [low, high], ticks: logTicks(low, high) } : { domain: [1, 2], ticks: [] };
+    const ticks = accuracy ? [0, 0.25, 0.5, 0.75, 1] : y.ticks;
     const number = (v: number) => (accuracy ? `${(v * 100).toFixed(1)} %` : v.toPrecision(4));
     const tip = (p: Point) => [
       this.name(p.encoding), `${this.t.testLength} ${p.length}`,
@@ -31,7 +32,7 @@ export class StretchChart extends Chart {
       x: { type: 'log', base: 2, domain: [lengths[0]!, lengths.at(-1)!], ticks: lengths, tickFormat: String, label: this.t.testLength, labelAnchor: 'right', tickSize: 4 },
       y: accuracy
         ? { domain: [0, 1], label: null, ticks, tickFormat: (v: number) => `${Math.round(v * 100)} %`, tickSize: 0 }
-        : { type: 'log', domain: [low, high], label: null, ticks, tickFormat: tidy, tickSize: 0 },
+        : { type: 'log', ...y, label: null, tickFormat: tidy, tickSize: 0 },
       marks: [
         beyond(settings.length, lengths.at(-1)!, { longer: this.t.longer, trained: this.t.trained(settings.length) }),
         Plot.gridY({ stroke: 'var(--lw-line)', strokeOpacity: 1, ticks }),
@@ -45,8 +46,10 @@ export class StretchChart extends Chart {
           ];
         }),
         labels(lines.map((line) => {
-          const end = line.at(-1)!;
-          return { text: this.name(end.encoding), x: end.length, y: end.mean, stroke: this.dress(end.encoding).stroke, opacity: this.opacity(end.encoding) };
+          const end = line.at(-1)!, { encoding } = end;
+          const refused = end.length < lengths.at(-1)! && lab.refusal(encoding, lengths.at(-1)!) !== undefined;
+          const text = refused ? `${this.name(encoding)}: ${this.t.refusedPast(end.length)}` : this.name(encoding);
+          return { text, x: end.length, y: end.mean, stroke: this.dress(encoding).stroke, opacity: this.opacity(encoding), inline: refused };
         }), size),
         Plot.tip(points, Plot.pointer({ x: 'length', y: 'mean', title: tip, lineHeight: 1.3 })),
       ],

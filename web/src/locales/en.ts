@@ -32,7 +32,7 @@ export const en = {
     idle: 'Ready.', loading: 'Loading the engine…', running: 'Training.', paused: 'Paused.',
     cancelled: 'Cancelled. What was measured stays.', done: 'Done.', failed: 'Stopped by an error.',
   },
-  runState: { waiting: 'waiting', training: 'training', done: 'done', failed: 'failed' }, testing: 'testing', refused: 'refused',
+  runState: { waiting: 'waiting', training: 'training', done: 'done', failed: 'failed' }, testing: 'testing', refused: 'refused', refusedPast: (n: number) => `refuses past ${n}`,
   finishedStatus: (runs: number) => `${runs} ${runs === 1 ? 'run' : 'runs'} trained and tested.`,
 
   perplexity: 'Perplexity', accuracy: 'Accuracy',

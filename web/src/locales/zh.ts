@@ -2,7 +2,7 @@ import type { Strings } from './en.ts';
 
 export const zh: Strings = {
   tagline: '短处训练，长处见真章',
-  headline: (trained, longest) => `只学过 ${trained}，考到 ${longest}。`,
+  headline: (trained, longest) => `只学过 ${trained}，却要考 ${longest}。`,
   lead: '几个很小的 Transformer，就在你的浏览器里训练。它们只有一处不同：怎样得知每个词元的位置。',
   theme: '浅色或深色',
   copyLink: '复制链接', linkCopied: '已复制',
@@ -34,7 +34,7 @@ export const zh: Strings = {
     idle: '准备就绪。', loading: '正在加载引擎…', running: '正在训练。', paused: '已暂停。',
     cancelled: '已取消，测得的结果保留。', done: '完成。', failed: '出错，已停止。',
   },
-  runState: { waiting: '等待', training: '训练中', done: '完成', failed: '失败' }, testing: '测试中', refused: '拒绝',
+  runState: { waiting: '等待', training: '训练中', done: '完成', failed: '失败' }, testing: '测试中', refused: '拒绝', refusedPast: (n) => `超过 ${n} 即拒绝`,
   finishedStatus: (runs) => `共训练并测试了 ${runs} 个模型。`,
 
   perplexity: '困惑度', accuracy: '准确率',
