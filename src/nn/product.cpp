@@ -12,6 +12,9 @@ using namespace simd;
 // A block of a and a panel of b fit in 32 KB of cache, and 16 floats are a cache line, where a is read across.
 static constexpr int tile_rows = 4, tile_columns = 8, block_rows = 16, depth_block = 256;
 
+// Up to here, packing b would cost more than it saves.
+static constexpr int few_rows = 4;
+
 static size_t round_up(int n, int to) { return size_t((n + to - 1) / to) * to; }
 
 size_t product_scratch(int n, int k) {
@@ -74,10 +77,34 @@ static void tile(int depth, const float* strip, const float* panel, float* c, pt
   }
 }
 
+// c[j] = or += a · column j of b, where columns are contiguous: dot products, four at a time.
+static void row(int n, int k, const float* a, const float* b, ptrdiff_t b_column, float* c, bool accumulate) {
+  ptrdiff_t j = 0;
+  for (; j + 4 <= n; j += 4, b += 4 * b_column) {
+    const float *b1 = b + b_column, *b2 = b1 + b_column, *b3 = b2 + b_column;
+    f32x4 s0 = zero(), s1 = zero(), s2 = zero(), s3 = zero();
+    each(size_t(k), [&](size_t l, auto at) {
+      f32x4 x = at.load(a + l);
+      s0 = madd(x, at.load(b + l), s0), s1 = madd(x, at.load(b1 + l), s1);
+      s2 = madd(x, at.load(b2 + l), s2), s3 = madd(x, at.load(b3 + l), s3);
+    });
+    transpose(s0, s1, s2, s3);
+    f32x4 total = (s0 + s1) + (s2 + s3);
+    store(c + j, accumulate ? load(c + j) + total : total);
+  }
+  for (; j < n; j++, b += b_column) {
+    f32x4 s = zero();
+    each(size_t(k), [&](size_t l, auto at) { s = madd(at.load(a + l), at.load(b + l), s); });
+    c[j] = accumulate ? c[j] + sum(s) : sum(s);
+  }
+}
+
 void product(int m, int n, int k, const float* a, ptrdiff_t a_row, ptrdiff_t a_column, const float* b, ptrdiff_t b_row,
              ptrdiff_t b_column, float* c, ptrdiff_t c_row, bool accumulate, float* scratch) {
-  if (k == 0 && !accumulate)
-    for (ptrdiff_t i = 0; i < m; i++) std::fill_n(c + i * c_row, n, 0.0f);
+  if (k == 0 || (m <= few_rows && a_column == 1 && b_row == 1)) {
+    for (ptrdiff_t i = 0; i < m; i++) row(n, k, a + i * a_row, b, b_column, c + i * c_row, accumulate);
+    return;
+  }
   for (ptrdiff_t from = 0; from < k; from += depth_block, accumulate = true) {
     int depth = std::min(int(k - from), depth_block);
     float *strips = scratch, *panels = scratch + block_rows * depth;
