@@ -99,9 +99,7 @@ Error Transformer::attend(int layer, const Activations::Layer& a, const Pass& pa
     for (auto& term : state.contents[layer]) fits = fits && term->sequence(sequence_of(in, pass.offset, a.norm1));
     KeyValueCache& cache = state.layers[layer];
     fits = fits && cache.append(state.plans[s].rotation, in.k, in.k_stride, in.v, in.v_stride, pass.rows);
-    in.offset = pass.offset, in.keys = pass.offset + pass.rows;
-    in.k = cache.keys(), in.v = cache.values(), in.k_stride = in.v_stride = cache.stride();
-    in.keys_rotated = cache.rotated();
+    if (fits) cache.serve(in, pass.rows);
     fits = fits && attention(in, state.plans[s], state.contents[layer], a.read, d, nullptr, attention_scratch_);
   } else {
     for (int b = 0; b < pass.batch && fits; b++) {
