@@ -1,0 +1,36 @@
+// Keys and values of the tokens so far: one layer of one sequence, for decoding.
+#pragma once
+#include "attention/attention.h"
+
+namespace lw {
+
+class KeyValueCache {
+ public:
+  // Keys are turned once, when they come, and never again: attention() is then called with keys_rotated. An encoding whose
+  // frequencies depend on the length (Stack::length_dependent) needs them as they are: turn_keys = false.
+  KeyValueCache() = default;
+  KeyValueCache(int kv_heads, int head_dim, bool turn_keys) : kv_heads_(kv_heads), head_dim_(head_dim), turn_keys_(turn_keys) {}
+
+  // Room for so many tokens; grows by itself, by doubling, if this is not called. False: out of memory, nothing changed.
+  [[nodiscard]] bool reserve(int length);
+  // Tokens length() … length() + count − 1; token t's keys (all heads) at k + t·k_stride. `rotation` covers them all (only
+  // looked at when keys are turned). False: out of memory, nothing changed.
+  [[nodiscard]] bool append(const Rotation& rotation, const float* k, ptrdiff_t k_stride, const float* v, ptrdiff_t v_stride, int count);
+  void truncate(int length) { if (length < length_) length_ = length; }
+  void clear() { length_ = 0; }
+
+  int length() const { return length_; }
+  bool keys_rotated() const { return turn_keys_; }
+  ptrdiff_t stride() const { return ptrdiff_t(kv_heads_) * head_dim_; }  // of both, in floats from token to token
+  float* keys() { return keys_.data(); }      // [length][kv_heads · head_dim]
+  float* values() { return values_.data(); }  // likewise
+  // Points an input at what is cached; queries are the last `queries` tokens.
+  void serve(AttentionInput& in, int queries) const;
+
+ private:
+  int kv_heads_ = 1, head_dim_ = 1, length_ = 0;
+  bool turn_keys_ = true;
+  Buffer<float> keys_, values_;
+};
+
+}  // namespace lw
