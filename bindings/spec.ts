@@ -32,7 +32,7 @@ function word(what: string, text: unknown): string {
 
 function optionText(key: string, value: unknown): string {
   if (typeof value === 'string') return word(`a value of ${key}`, value);
-  if (typeof value === 'boolean') return value ? '1' : '0';
+  if (typeof value === 'boolean') return String(value);
   if (typeof value !== 'number') throw new TypeError(`${key} must be a number, a string or true or false, not ${value}`);
   if (!Number.isFinite(value)) throw new RangeError(`${key} is ${value}; it must be finite`);
   return String(value).replace('e+', 'e'); // + joins encodings

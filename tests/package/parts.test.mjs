@@ -13,7 +13,7 @@ test('specs as text, objects and arrays', () => {
   assert.equal(specText('rope:base=5e5+log_n'), 'rope:base=5e5+log_n');
   assert.equal(specText({ name: 'rope', base: 500000, pairing: 'half' }), 'rope:base=500000:pairing=half');
   assert.equal(specText([{ name: 'random_sorted', max: 1e21 }, 'alibi']), 'random_sorted:max=1e21+alibi');
-  assert.equal(specText({ name: 'sinusoidal', sin_only: true }), 'sinusoidal:sin_only=1');
+  assert.equal(specText({ name: 'sinusoidal', sin_only: true }), 'sinusoidal:sin_only=true');
 });
 
 test('specs that cannot be written are refused', () => {

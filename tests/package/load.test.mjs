@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { after, before, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { load, LoadError } from '../../dist/index.js';
+
+const wasm = readFileSync(new URL('../../dist/lengthwise.wasm', import.meta.url));
+const code = (wanted) => (error) => error instanceof LoadError && error.code === wanted;
+
+let server, base;
+before(async () => {
+  server = createServer((request, response) => {
+    const answers = {
+      '/good.wasm': [200, 'application/wasm', wasm],
+      '/page.wasm': [200, 'text/html', '\n<!doctype html><title>Home</title>'],
+      '/cut.wasm': [200, 'application/wasm', wasm.subarray(0, wasm.length / 2)],
+    };
+    const [status, type, body] = answers[request.url] ?? [404, 'text/plain', 'not found'];
+    response.writeHead(status, { 'content-type': type }).end(body);
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  base = `http://127.0.0.1:${server.address().port}`;
+});
+after(() => server.close());
+
+test('the file beside the module, an address, bytes, an ArrayBuffer, a compiled module', async () => {
+  const first = await load();
+  const ways = [
+    { wasmUrl: `${base}/good.wasm` },
+    { wasmUrl: new URL('../../dist/lengthwise.wasm', import.meta.url) },
+    { wasmBinary: new Uint8Array(wasm) },
+    { wasmBinary: new Uint8Array(wasm).buffer },
+    { wasmBinary: (await load({ variant: 'simd' })).module, variant: 'simd' },
+  ];
+  for (const way of ways) assert.equal((await load(way)).encodings().length, first.encodings().length);
+});
+
+test('a page instead of the file is called a page', async () => {
+  await assert.rejects(load({ wasmUrl: `${base}/page.wasm` }), (error) => code('html')(error) && /HTML was returned/.test(error.message));
+  await assert.rejects(load({ wasmBinary: Buffer.from('<!doctype html>') }), code('html'));
+});
+
+test('missing, cut off, foreign, unreachable', async () => {
+  await assert.rejects(load({ wasmUrl: `${base}/none.wasm` }), code('http'));
+  await assert.rejects(load({ wasmUrl: `${base}/cut.wasm` }), code('invalid'));
+  await assert.rejects(load({ wasmBinary: new Uint8Array(100) }), code('invalid'));
+  await assert.rejects(load({ wasmBinary: new Uint8Array(0) }), code('invalid'));
+  await assert.rejects(load({ wasmUrl: 'http://127.0.0.1:1/x.wasm' }), code('network'));
+  await assert.rejects(load({ wasmUrl: pathToFileURL('/nowhere/x.wasm') }), code('network'));
+  await assert.rejects(load({ wasmBinary: 'text' }), TypeError);
+  await assert.rejects(load({ wasmURL: 'x' }), TypeError);
+  await assert.rejects(load({ variant: 'fast' }), RangeError);
+  assert.ok((await load()).encodings().length > 0, 'and then it works');
+});
+
+test('a policy against WebAssembly is named', async (t) => {
+  t.mock.method(WebAssembly, 'compile', () => Promise.reject(new WebAssembly.CompileError(
+    "WebAssembly.compile(): Refused to compile or instantiate WebAssembly module because 'unsafe-eval' is not an allowed source of script in the following Content Security Policy directive")));
+  await assert.rejects(load(), (error) => code('csp')(error) && /wasm-unsafe-eval/.test(error.message));
+});
+
+test('an engine without SIMD is told so', async (t) => {
+  t.mock.method(WebAssembly, 'validate', () => false);
+  await assert.rejects(load(), code('simd'));
+});
+
+test('memory that cannot be had is an OutOfMemoryError', async (t) => {
+  t.mock.method(WebAssembly, 'instantiate', () => Promise.reject(new RangeError('WebAssembly.Memory(): could not allocate memory')));
+  await assert.rejects(load(), { name: 'OutOfMemoryError' });
+});
+
+test('works where code may not be made from strings', () => {
+  const script = `
+    import { load } from ${JSON.stringify(new URL('../../dist/index.js', import.meta.url).href)};
+    const lw = await load();
+    console.log(lw.encoding('rope', { headDim: 8 }).rotate([1, 2, 3, 4, 5, 6, 7, 8], 3).join());`;
+  const output = execFileSync(process.execPath, ['--disallow-code-generation-from-strings', '--input-type=module', '-e', script], { encoding: 'utf8' });
+  assert.ok(Math.abs(output.split(',')[0] - -1.272232513) < 1e-6);
+});
+
+test('importing does nothing that needs WebAssembly', () => {
+  const script = `
+    delete globalThis.WebAssembly;
+    const module = await import(${JSON.stringify(new URL('../../dist/index.js', import.meta.url).href)});
+    await module.load().catch((error) => console.log(error.code));`;
+  assert.equal(execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' }).trim(), 'simd');
+});
+
+test('ready within 50 ms', async () => {
+  const times = [];
+  for (let i = 0; i < 5; i++) {
+    const start = performance.now();
+    await load();
+    times.push(performance.now() - start);
+  }
+  assert.ok(Math.min(...times) < 50, `${Math.min(...times)} ms`);
+});

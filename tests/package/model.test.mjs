@@ -1,0 +1,218 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { DisposedError, FormatError, load, readSafetensors, writeSafetensors } from '../../dist/index.js';
+import { checkpoint } from './llama2-files.mjs';
+
+const lw = await load({ variant: 'simd' });
+const SMALL = { vocabulary: 17, width: 16, layers: 2, heads: 2, trainedLength: 8, hidden: 24 };
+const tokens = Array.from({ length: 12 }, (_, i) => (i * 5) % 17);
+const batch = Array.from({ length: 4 * 9 }, (_, i) => (i * 7) % 17);
+const shape = { batch: 4, length: 8 };
+const softmaxLoss = (row, target) => Math.log(row.reduce((s, x) => s + Math.exp(x), 0)) - row[target];
+const same = (a, b, tolerance = 1e-5) => a.forEach((x, i) => assert.ok(Math.abs(x - b[i]) <= tolerance, `[${i}]: ${x}, ${b[i]}`));
+
+test('losses are what the logits say', () => {
+  const model = lw.model({ ...SMALL, encoding: 'alibi' }, { seed: 3 });
+  const logits = model.logits(tokens);
+  assert.equal(logits.length, 12 * 17);
+  same(model.losses(tokens), tokens.slice(1).map((t, i) => softmaxLoss(logits.subarray(i * 17, (i + 1) * 17), t)));
+  model.dispose();
+});
+
+test('the same seed gives the same weights', () => {
+  const [a, b, c] = [1, 1, 2].map((seed) => lw.model(SMALL, { seed }));
+  assert.deepEqual(a.logits(tokens), b.logits(tokens));
+  assert.notDeepEqual(a.logits(tokens), c.logits(tokens));
+  [a, b, c].forEach((m) => m.dispose());
+});
+
+for (const encoding of ['nope', 'sinusoidal', 'rope', 'alibi', 't5', 'window:size=4', { layers: ['rope', 'alibi'] }]) {
+  test(`generation with a cache equals full passes: ${JSON.stringify(encoding)}`, async () => {
+    const model = lw.model({ ...SMALL, encoding }, { seed: 5 });
+    const made = [];
+    for await (const token of model.generate([1, 2, 3], { tokens: 10, temperature: 0 })) made.push(token);
+    const all = [1, 2, 3];
+    for (const token of made) {
+      const last = model.logits(all).slice(-17);
+      assert.ok(last[token] >= Math.max(...last) - 1e-4);
+      all.push(token);
+    }
+    model.dispose();
+  });
+}
+
+test('the seed decides what is drawn', async () => {
+  const model = lw.model(SMALL, { seed: 5 });
+  const draw = async (seed, options) => {
+    const made = [];
+    for await (const token of model.generate([1], { tokens: 20, seed, ...options })) made.push(token);
+    return made;
+  };
+  assert.deepEqual(await draw(1), await draw(1));
+  assert.notDeepEqual(await draw(1), await draw(2));
+  assert.deepEqual(await draw(1, { topK: 1 }), await draw(1, { temperature: 0 }));
+  model.dispose();
+});
+
+test('a generation can be ended, and only one runs at a time', async () => {
+  const model = lw.model(SMALL);
+  const end = new AbortController();
+  await assert.rejects(async () => {
+    for await (const _ of model.generate([1], { tokens: 1000, signal: end.signal })) end.abort();
+  }, { name: 'AbortError' });
+  const first = model.generate([1]);
+  await first.next();
+  await model.generate([2]).next();
+  await assert.rejects(first.next(), /another generation/);
+  model.dispose();
+});
+
+test('training lowers the loss', () => {
+  const model = lw.model({ ...SMALL, encoding: 'rope' }, { seed: 1 });
+  const trainer = model.trainer({ learningRate: 1e-2, steps: 60, warmup: 5 });
+  const first = trainer.step(batch, shape);
+  assert.equal(first.step, 1);
+  let last;
+  for (let i = 0; i < 59; i++) last = trainer.step(batch, shape);
+  assert.equal(last.step, 60);
+  assert.ok(last.loss < first.loss / 2, `${first.loss} → ${last.loss}`);
+  model.dispose();
+});
+
+test('a mask leaves predictions out', () => {
+  const model = lw.model(SMALL, { seed: 1 });
+  const trainer = model.trainer();
+  const all = model.losses(batch.slice(0, 9));
+  const info = trainer.step(batch.slice(0, 9), { batch: 1, length: 8, mask: [1, 0, 0, 1, 0, 0, 0, 0] });
+  assert.ok(Math.abs(info.loss - (all[0] + all[3]) / 2) < 1e-5);
+  model.dispose();
+});
+
+for (const encoding of ['learned:overflow=clamp', 't5', 'random_sorted:max=64+rope']) {
+  test(`training goes on bit for bit after saving: ${encoding}`, () => {
+    const straight = lw.model({ ...SMALL, encoding }, { seed: 9 });
+    const trainer = straight.trainer({ steps: 20, seed: 4 });
+    for (let i = 0; i < 5; i++) trainer.step(batch, shape);
+    const resumed = lw.loadModel(straight.save({ training: true }));
+    const again = resumed.trainer();
+    assert.equal(again.info.step, 5);
+    for (let i = 0; i < 5; i++) assert.deepEqual(again.step(batch, shape), trainer.step(batch, shape));
+    assert.deepEqual(resumed.save({ training: true }), straight.save({ training: true }));
+    straight.dispose();
+    resumed.dispose();
+  });
+}
+
+test('a saved model is the model', () => {
+  const model = lw.model({ ...SMALL, encoding: 't5', tied: false, norm: 'layer', activation: 'swiglu', kvHeads: 1 }, { seed: 2 });
+  const file = model.save({ metadata: { note: 'mine' } });
+  assert.equal(readSafetensors(file).metadata.note, 'mine');
+  const back = lw.loadModel(file);
+  assert.deepEqual(back.config, model.config);
+  assert.deepEqual(back.logits(tokens), model.logits(tokens));
+  assert.deepEqual(back.save({ metadata: { note: 'mine' } }), file);
+  assert.throws(() => model.save({ training: true }), RangeError);
+  model.dispose();
+  back.dispose();
+});
+
+test('a llama2.c checkpoint, tied or not, becomes a model that can be saved', () => {
+  for (const tied of [true, false]) {
+    const model = lw.loadModel(checkpoint({ tied }));
+    assert.equal(model.config.tied, tied);
+    const back = lw.loadModel(model.save());
+    assert.deepEqual(back.logits([1, 2, 3]), model.logits([1, 2, 3]));
+    model.dispose();
+    back.dispose();
+  }
+});
+
+test('files that lie are refused, and work goes on', () => {
+  const model = lw.model(SMALL);
+  const file = model.save();
+  const rewrite = (change) => {
+    const { metadata, tensors } = readSafetensors(file);
+    const config = JSON.parse(metadata.config);
+    change({ config, tensors, metadata });
+    return writeSafetensors({ metadata: { ...metadata, config: JSON.stringify(config) }, tensors });
+  };
+  const lies = {
+    'a width': rewrite(({ config }) => { config.width = 16384; }),
+    'layers': rewrite(({ config }) => { config.layers = 200; }),
+    'one layer more': rewrite(({ config }) => { config.layers = 3; }),
+    'one layer less': rewrite(({ config }) => { config.layers = 1; }),
+    'a vocabulary': rewrite(({ config }) => { config.vocabulary = 2 ** 20; }),
+    'a text for a number': rewrite(({ config }) => { config.heads = '2'; }),
+    'an unknown key': rewrite(({ config }) => { config.extra = 1; }),
+    'an unknown encoding': rewrite(({ config }) => { config.encoding = 'banana'; }),
+    'a tensor missing': rewrite(({ tensors }) => { tensors.delete('layers.0.wk'); }),
+    'a tensor too many': rewrite(({ tensors }) => { tensors.set('extra', tensors.get('final_norm')); }),
+    'a tensor of another type': rewrite(({ tensors }) => { tensors.get('final_norm').dtype = 'I32'; }),
+    'a transposed tensor': rewrite(({ tensors }) => { tensors.get('layers.0.w1').shape.reverse(); }),
+    'no JSON': writeSafetensors({ metadata: { config: '{' }, tensors: new Map() }),
+    'a truncated file': file.slice(0, -1),
+    'half a file': file.slice(0, file.length / 2),
+    'nothing': new Uint8Array(0),
+  };
+  for (const [name, lie] of Object.entries(lies)) assert.throws(() => lw.loadModel(lie), FormatError, name);
+  assert.throws(() => lw.loadModel('path'), TypeError);
+  assert.deepEqual(lw.loadModel(file).logits(tokens), model.logits(tokens));
+});
+
+test('tokens and numbers that are wrong are named', async () => {
+  const model = lw.model(SMALL);
+  for (const bad of [[17], [-1], [1.5], [Number.NaN], []]) assert.throws(() => model.logits(bad), RangeError);
+  for (const bad of [['1'], [1n], null, 'text', 5]) assert.throws(() => model.logits(bad), TypeError);
+  assert.throws(() => model.losses([1]), RangeError);
+  for (const bad of [{ temperature: -1 }, { topP: 0 }, { topP: 1.1 }, { topK: -1 }, { tokens: 1.5 }, { seed: -1 }, { temperature: Number.NaN }]) {
+    await assert.rejects(model.generate([1], bad).next(), RangeError, JSON.stringify(bad));
+  }
+  await assert.rejects(model.generate([1], { temprature: 0 }).next(), TypeError);
+  await assert.rejects(model.generate([], {}).next(), RangeError);
+  for (const bad of [{ learningRate: -1 }, { learningRate: Number.NaN }, { steps: 0 }, { beta1: 1 }, { warmup: 0.5 }]) assert.throws(() => model.trainer(bad), RangeError, JSON.stringify(bad));
+  assert.throws(() => model.trainer({ lr: 1 }), TypeError);
+  const trainer = model.trainer();
+  assert.throws(() => trainer.step(batch, { batch: 4, length: 9 }), RangeError);
+  assert.throws(() => trainer.step(batch, { batch: 4 }), TypeError);
+  assert.throws(() => trainer.step(batch, { ...shape, mask: [1] }), RangeError);
+  assert.throws(() => trainer.step(batch, { ...shape, mask: new Float32Array(32).fill(Number.NaN) }), RangeError);
+  for (const bad of [{ width: 15 }, { heads: 0 }, { layers: -1 }, { kvHeads: 3 }, { norm: 'batch' }, { activation: 'tanh' }, { encoding: 'banana' }, { normEpsilon: 0 }, { vocabulary: 1 }]) {
+    assert.throws(() => lw.model({ ...SMALL, ...bad }), RangeError, JSON.stringify(bad));
+  }
+  assert.throws(() => lw.model({ ...SMALL, depth: 3 }), TypeError);
+  assert.throws(() => lw.model({ ...SMALL, tied: 1 }), TypeError);
+  trainer.step(batch, shape);
+  model.dispose();
+});
+
+test('past a learned table: an error, and the model still works', async () => {
+  const model = lw.model({ ...SMALL, encoding: 'learned' });
+  assert.throws(() => model.logits(tokens), RangeError);
+  await assert.rejects(async () => { for await (const _ of model.generate([1], { tokens: 20 })); }, RangeError);
+  assert.equal(model.logits(tokens.slice(0, 8)).length, 8 * 17);
+  model.dispose();
+});
+
+test('after dispose() every call says so', async () => {
+  const model = lw.model(SMALL);
+  const trainer = model.trainer();
+  model.dispose();
+  model.dispose();
+  for (const call of [() => model.logits([1]), () => model.losses([1, 2]), () => model.save(), () => model.trainer(),
+    () => model.parameterCount, () => trainer.step(batch, shape), () => trainer.info]) assert.throws(call, DisposedError);
+  await assert.rejects(model.generate([1]).next(), DisposedError);
+});
+
+test('models leave nothing behind', async () => {
+  const own = await load({ variant: 'simd' });
+  const round = () => {
+    const model = own.model(SMALL);
+    model.trainer().step(batch, shape);
+    model.dispose();
+    assert.throws(() => own.model({ ...SMALL, encoding: 'banana' }));
+  };
+  for (let i = 0; i < 50; i++) round();
+  const before = own.memoryBytes;
+  for (let i = 0; i < 2000; i++) round();
+  assert.equal(own.memoryBytes, before);
+});
