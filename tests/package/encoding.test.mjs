@@ -87,10 +87,10 @@ test('positions past a table are refused, naming both lengths', () => {
 
 test('a window counts the query itself (huggingface/transformers#39408)', () => {
   const mask = (spec) => using(lw.encoding(spec, { headDim: 1 }), (e) => [...e.pattern(6)].join('').match(/.{6}/g));
-  assert.deepEqual(mask({ name: 'window', size: 3 }), ['100000', '110000', '111000', '011100', '001110', '000111']);
-  assert.deepEqual(mask({ name: 'window', size: 1 }), ['100000', '010000', '001000', '000100', '000010', '000001']);
-  assert.throws(() => lw.encoding({ name: 'window', size: 0 }), RangeError);
-  close(lw.attention(new Float32Array(6), new Float32Array(6), [0, 1, 2, 3, 4, 5], { encoding: { name: 'window', size: 3 }, headDim: 1 }), [0, 0.5, 1, 2, 3, 4], 1e-6);
+  assert.deepEqual(mask({ name: 'window', width: 3 }), ['100000', '110000', '111000', '011100', '001110', '000111']);
+  assert.deepEqual(mask({ name: 'window', width: 1 }), ['100000', '010000', '001000', '000100', '000010', '000001']);
+  assert.throws(() => lw.encoding({ name: 'window', width: 0 }), RangeError);
+  close(lw.attention(new Float32Array(6), new Float32Array(6), [0, 1, 2, 3, 4, 5], { encoding: { name: 'window', width: 3 }, headDim: 1 }), [0, 0.5, 1, 2, 3, 4], 1e-6);
 });
 
 test('queries are the latest tokens (onnx/onnx#8068)', () => {

@@ -26,7 +26,7 @@ test('the same seed gives the same weights', () => {
   [a, b, c].forEach((m) => m.dispose());
 });
 
-for (const encoding of ['nope', 'sinusoidal', 'rope', 'alibi', 't5', 'window:size=4', { layers: ['rope', 'alibi'] }]) {
+for (const encoding of ['nope', 'sinusoidal', 'rope', 'alibi', 't5', 'window:width=4', { layers: ['rope', 'alibi'] }]) {
   test(`generation with a cache equals full passes: ${JSON.stringify(encoding)}`, async () => {
     const model = lw.model({ ...SMALL, encoding }, { seed: 5 });
     const made = [];

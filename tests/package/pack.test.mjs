@@ -1,0 +1,90 @@
+// The tarball that users get, installed in an empty folder.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { brotliCompressSync } from 'node:zlib';
+
+const project = fileURLToPath(new URL('../../', import.meta.url));
+const home = mkdtempSync(join(tmpdir(), 'lengthwise-pack-'));
+const installed = join(home, 'node_modules/lengthwise');
+const node = (script) => execFileSync(process.execPath, ['--input-type=module', '-e', script], { cwd: home, encoding: 'utf8' }).trim();
+
+before(() => {
+  const [{ filename }] = JSON.parse(execFileSync('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', home], { cwd: project, encoding: 'utf8' }));
+  mkdirSync(installed, { recursive: true });
+  execFileSync('tar', ['xzf', join(home, filename), '-C', installed, '--strip-components=1']);
+  writeFileSync(join(home, 'package.json'), '{"type":"module"}');
+});
+after(() => rmSync(home, { recursive: true }));
+
+test('every exported path exists and resolves', () => {
+  const { exports } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'));
+  const files = Object.values(exports).flatMap((entry) => (typeof entry === 'string' ? [entry] : Object.values(entry)));
+  for (const file of files) assert.ok(existsSync(join(installed, file)), file);
+  const names = Object.keys(exports).map((key) => key.replace('.', 'lengthwise'));
+  const found = JSON.parse(node(`console.log(JSON.stringify(${JSON.stringify(names)}.map((name) => import.meta.resolve(name))))`));
+  for (const url of found) assert.ok(existsSync(fileURLToPath(url)), url);
+  for (const [entry] of Object.values(exports).filter((e) => typeof e === 'object').map((e) => Object.keys(e))) assert.equal(entry, 'types');
+  assert.ok(execFileSync(process.execPath, ['-p', "require.resolve('lengthwise/lengthwise.wasm')"], { cwd: home, encoding: 'utf8' }).trim().endsWith('.wasm'));
+});
+
+test('works from the tarball, without any dependency (harfbuzz/harfbuzzjs#128)', () => {
+  const output = node(`
+    import { load } from 'lengthwise';
+    const lw = await load();
+    console.log(lw.encoding({ name: 'rope', pairing: 'half' }, { headDim: 8 }).rotate([1, 2, 3, 4, 5, 6, 7, 8], 3).join());`);
+  assert.ok(Math.abs(output.split(',')[0] - -1.695592537) < 1e-6);
+});
+
+test('workers start from the tarball, linked too', () => {
+  const script = `
+    const { load } = await import('lengthwise/worker');
+    const lw = await load();
+    console.log((await lw.encodings()).length > 0);
+    lw.terminate();`;
+  assert.equal(node(script), 'true');
+  const linked = join(home, 'linked/node_modules');
+  mkdirSync(linked, { recursive: true });
+  symlinkSync(installed, join(linked, 'lengthwise'));
+  assert.equal(execFileSync(process.execPath, ['--input-type=module', '-e', script], { cwd: join(home, 'linked'), encoding: 'utf8' }).trim(), 'true');
+});
+
+test('its types satisfy the strictest compiler', () => {
+  writeFileSync(join(home, 'user.ts'), `
+    import { load, experiment, type ExperimentResult, type EncodingDescriptor } from 'lengthwise';
+    import { load as loadRemote } from 'lengthwise/worker';
+    export async function main(): Promise<void> {
+      const lw = await load({ variant: 'simd' });
+      const descriptors: EncodingDescriptor[] = lw.encodings();
+      const rope = lw.encoding({ name: 'rope', base: 5e5 }, { heads: 2, headDim: 8 });
+      const turned: Float32Array = rope.rotate(new Float32Array(16), 3);
+      rope.dispose();
+      const model = lw.model({ width: 16, heads: 2, encoding: { layers: ['rope', ['alibi', 'log_n']] } });
+      for await (const token of model.generate([1], { tokens: 3 })) token.toFixed();
+      const result: ExperimentResult = await experiment({ encodings: ['rope'], task: 'copy', onProgress: (e) => { if (e.type === 'test') e.result.perplexity.toFixed(); } }).finished;
+      const remote = await loadRemote();
+      const count: number = await (await remote.encoding('rope')).rotation(3).then((r) => r.pairs);
+      // @ts-expect-error: no such option
+      lw.encoding('rope', { head: 2 });
+      console.log(descriptors, turned, result, count);
+    }`);
+  const flags = ['--strict', '--noEmit', '--exactOptionalPropertyTypes', '--noUncheckedIndexedAccess', '--target', 'es2022', '--lib', 'es2022,dom,esnext.disposable', '--module', 'nodenext', '--types', ''];
+  try {
+    execFileSync(process.execPath, [join(project, 'node_modules/typescript/bin/tsc'), ...flags, 'user.ts'], { cwd: home, encoding: 'utf8' });
+  } catch (error) {
+    assert.fail(error.stdout);
+  }
+});
+
+test('the tarball holds what it needs and no more', () => {
+  for (const name of ['LICENSE', 'dist/THIRD-PARTY.txt']) assert.ok(existsSync(join(installed, name)), name);
+  for (const name of ['bindings', 'src', 'tests', 'dist/web']) assert.ok(!existsSync(join(installed, name)), name);
+  for (const name of ['lengthwise.wasm', 'lengthwise-relaxed.wasm']) {
+    const size = brotliCompressSync(readFileSync(join(installed, 'dist', name))).length;
+    assert.ok(size <= 250 * 1024, `${name}: ${size} bytes with brotli`);
+  }
+});
