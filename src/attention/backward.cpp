@@ -143,7 +143,7 @@ void block(const Job& job, int h, int i, int count) {
   const AttentionInput& in = job.in;
   const int D = in.head_dim, W = job.W, T = in.keys;
   const ptrdiff_t head = ptrdiff_t(h) * D;
-  std::memset(job.q, 0, sizeof(float) * size_t(4 * block_rows) * W);  // q, out_gradient, dq, dq_content
+  clear(job.q, size_t(4 * block_rows) * W);  // q, out_gradient, dq, dq_content
   pack_rows(job.head_q(h, i), in.q_stride, count, D, job.factor, job.q);
   rotate(job.plan.rotation, job.q, W, count, 1, D, i, false);
   pack_rows(job.dout + i * job.out_stride + head, job.out_stride, count, D, 1, job.out_gradient);
@@ -163,20 +163,20 @@ void block(const Job& job, int h, int i, int count) {
   rotate(job.plan.rotation, job.dq, W, count, 1, D, i, true);
   for (int n = 0; n < count; n++) {
     float* dq = job.gradient.dq + (i + n) * in.q_stride + head;
-    for (int d = 0; d < D; d++) dq[d] = job.dq[n * W + d] * job.factor + job.dq_content[n * W + d];
+    copy(job.dq + n * W, D, job.factor, dq);
+    if (!job.contents.empty()) add(dq, job.dq_content + n * W, D);
   }
 }
 
 void pack_head(const Job& job, int kv) {
   const AttentionInput& in = job.in;
   const int D = in.head_dim, T = in.keys;
-  const size_t bytes = sizeof(float) * size_t(T) * job.W;
   pack_rows(in.v + ptrdiff_t(kv) * D, in.v_stride, T, D, 1, job.keys);
   pack_panels(job.keys, T, D, job.value_panels);
   pack_rows(in.k + ptrdiff_t(kv) * D, in.k_stride, T, D, 1, job.keys);
   rotate(job.plan.rotation, job.keys, job.W, T, 1, D, 0, false);
   pack_panels(job.keys, T, D, job.key_panels);
-  std::memset(job.dk, 0, bytes), std::memset(job.dv, 0, bytes);
+  clear(job.dk, 2 * size_t(T) * job.W);  // and dv
 }
 
 void unpack_head(const Job& job, int kv) {
@@ -186,8 +186,8 @@ void unpack_head(const Job& job, int kv) {
     rotate_angle_backward(job.plan.rotation, job.keys, job.dk, W, T, 1, D, 0, job.plan_gradient->angle.data());
   rotate(job.plan.rotation, job.dk, W, T, 1, D, 0, true);
   for (int t = 0; t < T; t++) {
-    std::memcpy(job.gradient.dk + t * in.k_stride + ptrdiff_t(kv) * D, job.dk + ptrdiff_t(t) * W, sizeof(float) * size_t(D));
-    std::memcpy(job.gradient.dv + t * in.v_stride + ptrdiff_t(kv) * D, job.dv + ptrdiff_t(t) * W, sizeof(float) * size_t(D));
+    copy(job.dk + ptrdiff_t(t) * W, D, 1, job.gradient.dk + t * in.k_stride + ptrdiff_t(kv) * D);
+    copy(job.dv + ptrdiff_t(t) * W, D, 1, job.gradient.dv + t * in.v_stride + ptrdiff_t(kv) * D);
   }
 }
 
@@ -206,7 +206,7 @@ bool attention_backward(const AttentionInput& in, const Plan& plan, Contents con
   float *q = base + blocks, *keys = base + rows, *key_panels = base + panels, *s = base + scores, *raw = base + content_rows;
   const Job job{in, plan, contents, gradient.plan, gradient, W, s_stride, score_scale(plan, D), out, dout, out_stride, lse,
                 q, q + block_size, q + 2 * block_size, q + 3 * block_size,
-                keys, key_panels, key_panels + size_t(T) * D, keys + size_t(T) * W, keys + 2 * size_t(T) * W,
+                keys, key_panels, key_panels + size_t(T) * D, keys + size_t(T) * W, keys + (size_t(T) + in.keys) * W,
                 s, s + 4 * s_stride, raw, raw + T};
 
   const int group = in.heads / in.kv_heads;

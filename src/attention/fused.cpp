@@ -29,10 +29,6 @@ struct Job {
 
 struct Running { float max = minus_infinity, sum = 0; };  // of one row's softmax
 
-void multiply(float* x, int n, float factor) {
-  for (int d = 0; d < n; d += 4) simd::store(x + d, simd::load(x + d) * simd::splat(factor));
-}
-
 // raw scores of row (h, i) → exp(score − maximum so far); what has been summed so far is brought to the new maximum.
 void weigh(const Job& job, int h, int i, const Seen& seen, Interval tile, float* s, Running& row, float* acc) {
   const float *bias = row_bias(job.plan, h, i, tile), scale = row_scale(job.plan, h, i);
@@ -41,7 +37,7 @@ void weigh(const Job& job, int h, int i, const Seen& seen, Interval tile, float*
   if (max > row.max) {
     if (row.sum != 0) {
       const float factor = simd::largest(simd::exp(simd::splat(row.max - max)));
-      row.sum *= factor, multiply(acc, job.W, factor);
+      row.sum *= factor, copy(acc, job.W, factor, acc);
     }
     row.max = max;
   }
@@ -66,9 +62,9 @@ void weigh_content(const Job& job, int h, int r, const Seen& seen, Interval tile
   for (auto& content : job.contents) content->read(at, s, acc);
 }
 
-void finish(const Job& job, int h, int r, const Running& row, float* acc) {
-  if (row.sum != 0 && row.sum != 1) multiply(acc, job.W, 1 / row.sum);
-  std::memcpy(job.out + r * job.out_stride + ptrdiff_t(h) * job.in.head_dim, acc, sizeof(float) * size_t(job.in.head_dim));
+void finish(const Job& job, int h, int r, const Running& row, const float* acc) {
+  const float factor = row.sum == 0 ? 1 : 1 / row.sum;
+  copy(acc, job.in.head_dim, factor, job.out + r * job.out_stride + ptrdiff_t(h) * job.in.head_dim);
   if (job.lse) job.lse[size_t(h) * job.in.queries + r] = row.sum == 0 ? minus_infinity : row.max + std::log(row.sum);
 }
 
@@ -101,8 +97,7 @@ void block(const Job& job, int h, int r, int count) {
   const int W = job.W, rows = round_up(count, 4);
   pack_rows(job.head_q(h, r), in.q_stride, count, in.head_dim, job.factor, job.q);
   rotate(job.plan.rotation, job.q, W, count, 1, in.head_dim, in.offset + r, false);
-  std::memset(job.q + count * W, 0, sizeof(float) * size_t(rows - count) * W);
-  std::memset(job.acc, 0, sizeof(float) * size_t(rows) * W);
+  clear(job.q + count * W, size_t(rows - count) * W), clear(job.acc, size_t(rows) * W);
   Running running[block_rows];
   Interval all{0, 0};
   for (int n = 0; n < count; n++) all = join(all, hull(seen(job.plan, in.offset + r + n, in.keys), {0, in.keys}));
@@ -135,7 +130,7 @@ void direct(const Job& job, int h, int r) {
   const ptrdiff_t head = ptrdiff_t(job.kv_head(h)) * D;
   pack_rows(job.head_q(h, r), 0, 1, D, job.factor, job.q);
   rotate(job.plan.rotation, job.q, job.W, 1, 1, D, i, false);
-  std::memset(job.acc, 0, sizeof(float) * size_t(job.W));
+  clear(job.acc, job.W);
   const Seen row = seen(job.plan, i, in.keys);
   const Interval tile{0, in.keys}, all = hull(row, tile);
   dot_rows(job.q, in.k + head, in.k_stride, D, all.first, all.last, job.s);

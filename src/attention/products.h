@@ -1,6 +1,7 @@
 // The small matrix products of attention, and the layouts they want.
 //   rows:   [n][W], W = D rounded up to 4, zero past D
 //   panels: [n / 8][D][8], eight rows side by side
+// The innermost loops are functions of their own: inlined into a large one, engines run out of registers for them.
 #pragma once
 #include <cstring>
 
@@ -12,14 +13,22 @@ constexpr int panel = 8;
 constexpr int round_up(int n, int unit) { return (n + unit - 1) / unit * unit; }
 constexpr int padded(int head_dim) { return round_up(head_dim, 4); }
 
+// out [D] = factor · x
+inline void copy(const float* x, int D, float factor, float* out) {
+  int d = 0;
+  for (; d + 4 <= D; d += 4) simd::store(out + d, simd::load(x + d) * simd::splat(factor));
+  for (; d < D; d++) out[d] = x[d] * factor;
+}
+inline void clear(float* x, size_t n) {  // n a multiple of 4
+  for (size_t i = 0; i < n; i += 4) simd::store(x + i, simd::zero());
+}
+
 // rows [count][W] = factor · x
 inline void pack_rows(const float* x, ptrdiff_t stride, int count, int D, float factor, float* rows) {
   const int W = padded(D);
   for (int t = 0; t < count; t++, x += stride, rows += W) {
-    int d = 0;
-    for (; d + 4 <= D; d += 4) simd::store(rows + d, simd::load(x + d) * simd::splat(factor));
-    for (; d < D; d++) rows[d] = x[d] * factor;
-    for (; d < W; d++) rows[d] = 0;
+    copy(x, D, factor, rows);
+    for (int d = D; d < W; d++) rows[d] = 0;
   }
 }
 
@@ -44,7 +53,7 @@ inline void pack_panels(const float* rows, int count, int D, float* panels) {
 }
 
 // s[r][8p + n] = Σ_d x[r][d] · panels[p][d][n] for the four rows x [4][W] and panels first … last − 1.
-inline void dot_panels(const float* x, const float* panels, int D, int first, int last, float* s, ptrdiff_t s_stride) {
+[[gnu::noinline]] inline void dot_panels(const float* x, const float* panels, int D, int first, int last, float* s, ptrdiff_t s_stride) {
   const int W = padded(D);
   for (int p = first; p < last; p++) {
     const float* y = panels + ptrdiff_t(p) * panel * D;
@@ -70,7 +79,8 @@ inline void dot_panels(const float* x, const float* panels, int D, int first, in
 
 // y[r][0 … 4V) += Σ_{a ≤ j < b} w[r][j] · x[j][0 … 4V), R rows, V vectors.
 template <int R, int V>
-void mix_columns(const float* w, ptrdiff_t w_stride, const float* x, ptrdiff_t x_stride, int a, int b, float* y, ptrdiff_t y_stride) {
+[[gnu::noinline]] void mix_columns(const float* w, ptrdiff_t w_stride, const float* x, ptrdiff_t x_stride, int a, int b, float* y,
+                                 ptrdiff_t y_stride) {
   f32x4 sum[R][V];
   for (int r = 0; r < R; r++)
     for (int v = 0; v < V; v++) sum[r][v] = simd::load(y + r * y_stride + 4 * v);
@@ -123,7 +133,7 @@ inline void dot_rows(const float* x, const float* k, ptrdiff_t stride, int D, in
 
 // y[j][0 … 4V) += Σ_{r < R} w[r][j] · x[r][0 … 4V) for a ≤ j < b.
 template <int R, int V>
-void spread_columns(const float* w, ptrdiff_t w_stride, const float* x, int W, int a, int b, float* y) {
+[[gnu::noinline]] void spread_columns(const float* w, ptrdiff_t w_stride, const float* x, int W, int a, int b, float* y) {
   f32x4 row[R][V];
   for (int r = 0; r < R; r++)
     for (int v = 0; v < V; v++) row[r][v] = simd::load(x + r * W + 4 * v);
