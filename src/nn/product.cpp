@@ -9,8 +9,8 @@ using namespace simd;
 
 // a and b are packed, so that the inner loop reads both in order whatever their strides: b whole, in panels of
 // tile_columns columns, for depth_block steps of k at a time; a block_rows rows at a time, in strips of tile_rows.
-// A block of a and a panel of b fit in 32 KB of cache, and 16 floats are a cache line, where a is read across.
-static constexpr int tile_rows = 4, tile_columns = 8, block_rows = 16, depth_block = 256;
+// block_rows cover whole cache lines where a is read across, and spare b some of its trips from the second cache.
+static constexpr int tile_rows = 4, tile_columns = 8, block_rows = 32, depth_block = 128;
 
 // Up to here, packing b would cost more than it saves.
 static constexpr int few_rows = 4;
@@ -50,12 +50,11 @@ static void pack(float* packed, int width, const float* x, ptrdiff_t across, ptr
   }
 }
 
-// One tile: c[tile_rows][tile_columns] = or += strip · panel, of which rows × columns exist.
-static void tile(int depth, const float* strip, const float* panel, float* c, ptrdiff_t c_row, int rows, int columns,
-                 bool accumulate) {
-  f32x4 sums[tile_rows][tile_columns / 4];
-  for (auto& row : sums)
-    for (f32x4& x : row) x = zero();
+// c[tile_rows][tile_columns] = or += strip · panel. A function of its own, because inlined it spills registers.
+[[gnu::noinline]] static void tile(int depth, const float* strip, const float* panel, float* c, ptrdiff_t c_row,
+                                   bool accumulate) {
+  f32x4 sums[tile_rows][2];
+  for (auto& [left, right] : sums) left = right = zero();
   for (; depth > 0; depth--, strip += tile_rows, panel += tile_columns) {
     f32x4 left = load(panel), right = load(panel + 4);
     for (int i = 0; i < tile_rows; i++) {
@@ -64,17 +63,20 @@ static void tile(int depth, const float* strip, const float* panel, float* c, pt
       sums[i][1] = madd(x, right, sums[i][1]);
     }
   }
-  for (int i = 0; i < rows; i++) {
-    float* to = c + i * c_row;
-    if (columns == tile_columns) {
-      store(to, accumulate ? load(to) + sums[i][0] : sums[i][0]);
-      store(to + 4, accumulate ? load(to + 4) + sums[i][1] : sums[i][1]);
-    } else {
-      float row[tile_columns];
-      store(row, sums[i][0]), store(row + 4, sums[i][1]);
-      for (int j = 0; j < columns; j++) to[j] = accumulate ? to[j] + row[j] : row[j];
-    }
+  for (auto& [left, right] : sums) {
+    store(c, accumulate ? load(c) + left : left);
+    store(c + 4, accumulate ? load(c + 4) + right : right);
+    c += c_row;
   }
+}
+
+// The same at the edges, where only rows × columns of the tile exist.
+static void part_of_tile(int depth, const float* strip, const float* panel, float* c, ptrdiff_t c_row, bool accumulate,
+                         int rows, int columns) {
+  float whole[tile_rows * tile_columns];
+  tile(depth, strip, panel, whole, tile_columns, false);
+  for (int i = 0; i < rows; i++, c += c_row)
+    for (int j = 0; j < columns; j++) c[j] = (accumulate ? c[j] : 0) + whole[i * tile_columns + j];
 }
 
 // c[j] = or += a · column j of b, where columns are contiguous: dot products, four at a time.
@@ -113,9 +115,12 @@ void product(int m, int n, int k, const float* a, ptrdiff_t a_row, ptrdiff_t a_c
       int rows = std::min(int(m - block), block_rows);
       pack(strips, tile_rows, a + block * a_row + from * a_column, a_row, a_column, rows, depth);
       for (ptrdiff_t j = 0; j < n; j += tile_columns)
-        for (ptrdiff_t i = 0; i < rows; i += tile_rows)
-          tile(depth, strips + i * depth, panels + j * depth, c + (block + i) * c_row + j, c_row,
-               std::min(int(rows - i), tile_rows), std::min(int(n - j), tile_columns), accumulate);
+        for (ptrdiff_t i = 0; i < rows; i += tile_rows) {
+          const float *strip = strips + i * depth, *panel = panels + j * depth;
+          float* to = c + (block + i) * c_row + j;
+          if (i + tile_rows <= rows && j + tile_columns <= n) tile(depth, strip, panel, to, c_row, accumulate);
+          else part_of_tile(depth, strip, panel, to, c_row, accumulate, std::min(int(rows - i), tile_rows), std::min(int(n - j), tile_columns));
+        }
     }
   }
 }
