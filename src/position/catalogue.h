@@ -23,6 +23,11 @@
 
 namespace lw {
 
+// Each file in encodings/ defines its own: const Entry name_entry = entry<Name>();
+#define LENGTHWISE_DECLARE(name) extern const Entry name##_entry;
+LENGTHWISE_ENCODINGS(LENGTHWISE_DECLARE)
+#undef LENGTHWISE_DECLARE
+
 std::span<const Entry> catalogue();
 const Entry* find_encoding(std::string_view name);  // nullptr: unknown
 std::string catalogue_json();                        // the descriptors, as JSON

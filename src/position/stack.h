@@ -37,10 +37,27 @@ class Stack {
   const std::string& spec() const { return spec_; }  // canonical
 
  private:
+  Error add(std::string_view term);
+  Error check() const;                       // what concerns the encodings together
+  Error fill(int present, Random* random, Plan& out);  // positions → the other parts
+  Error plan_input(Plan& out);
+  Error plan_rotation(int present, Plan& out);
+  Error plan_bias(Plan& out);
+  void plan_pattern(Plan& out);
+  Error plan_scale(Plan& out);
+  bool learns(Door door) const;
+  template <class F> bool each_stretch(const Plan& plan, F f);
+  void count_seen(const Plan& plan);
+
   Shape shape_;
   std::string spec_;
   bool learned_ = false;
   std::vector<std::unique_ptr<Encoding>> encodings_;
+  // Scratch, kept so that planning again allocates nothing.
+  Buffer<double> numbers_;         // angles, distances
+  Buffer<float> floats_;           // a stretch of the bias, or of a gradient
+  std::vector<int> seen_;          // [length]
+  std::vector<Interval> row_;
 };
 
 }  // namespace lw

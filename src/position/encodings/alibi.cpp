@@ -1,0 +1,58 @@
+// Attention with linear biases (door: bias). Press et al. 2022, arXiv:2108.12409.
+//   bias_h(Δ) = −m_h·|Δ|,  H a power of two: m_h = 2^(−8h/H), h = 1 … H
+//   otherwise, p the largest power of two below H: the p slopes, then the 1st, 3rd, 5th … of the 2p slopes
+// form (without a causal mask): symmetric as above; asymmetric: the first ⌈H/2⌉ heads look only left, the others only
+// right, each side with the slopes of ⌈H/2⌉ heads (as the authors propose for encoders).
+#include <cmath>
+#include <limits>
+
+#include "position/catalogue.h"
+
+namespace lw {
+namespace {
+
+struct Alibi {
+  static constexpr Option options[] = {
+      {Option::choice, "form", 0, 0, 1, "symmetric|asymmetric", "Without a causal mask: all heads look both ways, or half of them each way.",
+       "无因果掩码时：所有头都看两侧，或一半头只看左侧、一半头只看右侧。"}};
+  static constexpr Descriptor descriptor{
+      .name = "alibi", .title = "Linear biases (ALiBi)", .title_zh = "线性偏置（ALiBi）",
+      .paper = "Press et al. 2022, Train Short, Test Long: Attention with Linear Biases Enables Input Length Extrapolation, arXiv:2108.12409",
+      .doors = unsigned(Door::bias), .options = options, .past = Past::same,
+      .past_note = "Far keys fade out, so that longer inputs look like trained ones.",
+      .past_note_zh = "远处的键逐渐淡出，更长的输入看起来与训练时相似。"};
+
+  Alibi(const Options& o, const Shape& s) : asymmetric_(o.flag("form")), heads_(s.heads) {
+    const int distinct = asymmetric_ ? (heads_ + 1) / 2 : heads_;
+    int power = 1;
+    while (power * 2 <= distinct) power *= 2;
+    for (int h = 1; h <= power; h++) slopes_.push_back(std::exp2(-8.0 * h / power));
+    for (int h = 1; int(slopes_.size()) < distinct; h += 2) slopes_.push_back(std::exp2(-4.0 * h / power));
+  }
+  static Error check(const Options& o, const Shape& s) {
+    if (!o.flag("form") || !s.causal) return {};
+    return {"alibi:form is \"asymmetric\" with causal = true; allowed: symmetric"};
+  }
+
+  void bias(std::span<const double> distances, float* out) const {
+    for (int h = 0; h < heads_; h++) {
+      const bool right = h >= int(slopes_.size());  // only in the asymmetric form
+      const double slope = slopes_[right ? h - slopes_.size() : h];
+      for (double distance : distances) {
+        bool hidden = asymmetric_ && (right ? distance > 0 : distance < 0);
+        *out++ += float(hidden ? -std::numeric_limits<double>::infinity() : -slope * std::fabs(distance));
+      }
+    }
+  }
+
+ private:
+  bool asymmetric_;
+  int heads_;
+  std::vector<double> slopes_;
+};
+
+}  // namespace
+
+const Entry alibi_entry = entry<Alibi>();
+
+}  // namespace lw

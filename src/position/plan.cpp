@@ -1,0 +1,244 @@
+// The plan of a stack, and its way back from gradients of tables to gradients of parameters.
+#include <algorithm>
+#include <cmath>
+
+#include "position/stack.h"
+#include "position/text.h"
+
+namespace lw {
+namespace {
+
+constexpr size_t padding = 16;  // floats that may be read past a row of the bias
+
+Error out_of_memory(const char* what, double bytes) {
+  return {"OutOfMemory: " + std::string(what) + " needs " + number_text(std::ceil(bytes / 1e6)) + " MB, more than can be had; use a shorter length"};
+}
+
+// Sizes multiply in 64 bits, whatever size_t holds.
+template <class T>
+bool sized(Buffer<T>& buffer, uint64_t rows, uint64_t columns, uint64_t more = 0) {
+  uint64_t size = rows * columns + more;
+  return size <= PTRDIFF_MAX / sizeof(T) && buffer.resize(size_t(size));
+}
+
+Error check_length(size_t length) {
+  const size_t most = 1 << 24;
+  if (length >= 1 && length <= most) return {};
+  return {"length is " + number_text(double(length)) + "; allowed: 1 to " + std::to_string(most)};
+}
+
+Error check_positions(std::span<const double> positions) {
+  const double most = 9007199254740992;  // beyond, not every whole number exists
+  for (size_t i = 0; i < positions.size(); i++)
+    if (!(std::fabs(positions[i]) <= most))
+      return {"positions[" + std::to_string(i) + "] is " + number_text(positions[i]) + "; allowed: numbers from -2^53 to 2^53"};
+  return {};
+}
+
+// Whether p_i = p_0 + i·step. Whole steps must hold exactly; fractional ones up to rounding.
+bool equal_steps(std::span<const double> p, double& step) {
+  const size_t last = p.size() - 1;
+  step = last ? (p[last] - p[0]) / double(last) : 1;
+  double largest = std::max(std::fabs(p[0]), std::fabs(p[last]));
+  double tolerance = step == std::floor(step) ? 0 : std::min(1e-9, largest * 0x1p-51);
+  for (size_t i = 1; i < last; i++)
+    if (!(std::fabs(p[i] - (p[0] + double(i) * step)) <= tolerance)) return false;
+  return true;
+}
+
+// Sorts and unites; what touches becomes one.
+void unite(std::vector<Interval>& row) {
+  std::sort(row.begin(), row.end(), [](Interval a, Interval b) { return a.first < b.first; });
+  size_t kept = 0;
+  for (Interval next : row) {
+    if (next.first >= next.last) continue;
+    if (kept && next.first <= row[kept - 1].last) row[kept - 1].last = std::max(row[kept - 1].last, next.last);
+    else row[kept++] = next;
+  }
+  row.resize(kept);
+}
+
+}  // namespace
+
+Error Stack::plan(std::span<const double> positions, int present, Random* random, Plan& out) {
+  if (Error e = check_length(positions.size())) return e;
+  if (Error e = check_positions(positions)) return e;
+  if (!out.positions.resize(positions.size())) return out_of_memory("the positions", positions.size() * 8.0);
+  std::copy(positions.begin(), positions.end(), out.positions.begin());
+  return fill(present, random, out);
+}
+
+Error Stack::plan(int length, int present, Random* random, Plan& out) {
+  if (Error e = check_length(length < 0 ? 0 : size_t(length))) return e;
+  if (!out.positions.resize(size_t(length))) return out_of_memory("the positions", length * 8.0);
+  for (int i = 0; i < length; i++) out.positions[i] = i;
+  return fill(present, random, out);
+}
+
+Error Stack::fill(int present, Random* random, Plan& out) {
+  std::span<double> positions(out.positions.data(), out.positions.size());
+  const int length = int(positions.size());
+  if (present <= 0) present = length;
+  for (auto& e : encodings_) {
+    if (!opens(e->descriptor().doors, Door::ids)) continue;
+    if (Error refused = e->refuse(positions, present)) return refused;
+    e->ids(positions, random);
+  }
+  for (auto& e : encodings_)
+    if (!opens(e->descriptor().doors, Door::ids))
+      if (Error refused = e->refuse(positions, present)) return refused;
+
+  out.length = length;
+  out.causal = shape_.causal;
+  out.has_content = opens(doors(), Door::content) || opens(doors(), Door::value);
+  out.score_scale = 0;
+  for (auto& e : encodings_) if (float factor = e->score_scale()) out.score_scale = factor;
+  if (Error e = plan_input(out)) return e;
+  if (Error e = plan_rotation(present, out)) return e;
+  if (Error e = plan_bias(out)) return e;
+  plan_pattern(out);
+  return plan_scale(out);
+}
+
+bool Stack::learns(Door door) const {
+  for (auto& e : encodings_) if (opens(e->descriptor().doors, door) && !e->parameters().empty()) return true;
+  return false;
+}
+
+Error Stack::plan_input(Plan& out) {
+  out.input.clear();
+  out.embedding_scale = 1;
+  if (!opens(doors(), Door::input)) return {};
+  if (!sized(out.input, out.length, shape_.width)) return out_of_memory("the input vectors", 4.0 * out.length * shape_.width);
+  out.input.fill(0);
+  for (auto& e : encodings_) {
+    if (!opens(e->descriptor().doors, Door::input)) continue;
+    e->input(out.positions, out.input.data());
+    out.embedding_scale *= e->embedding_scale();
+  }
+  return {};
+}
+
+// Angles in double, cosine and sine of them in double (the library reduces them exactly), rounded once.
+Error Stack::plan_rotation(int present, Plan& out) {
+  Rotation& r = out.rotation;
+  r.pairs = 0, r.cosine.clear(), r.sine.clear();
+  for (auto& e : encodings_) {
+    if (!opens(e->descriptor().doors, Door::rotation)) continue;
+    Rotary rotary = e->rotary();
+    if (!sized(numbers_, out.length, rotary.pairs) || !sized(r.cosine, out.length, rotary.pairs) || !sized(r.sine, out.length, rotary.pairs))
+      return out_of_memory("the rotation", 16.0 * out.length * rotary.pairs);
+    e->rotation(out.positions, present, numbers_.data());
+    r.pairs = rotary.pairs, r.pairing = rotary.pairing;
+    for (size_t n = 0; n < r.cosine.size(); n++) r.cosine[n] = float(std::cos(numbers_[n])), r.sine[n] = float(std::sin(numbers_[n]));
+  }
+  return {};
+}
+
+// The bias table as stretches of distances: f(distances, at) where cell at + m of each head belongs to distance m. One
+// stretch when the table is by distance, one for each query when it is dense. False: out of memory.
+template <class F>
+bool Stack::each_stretch(const Plan& plan, F f) {
+  const int N = plan.length;
+  const bool dense = plan.bias.row_stride != -1;
+  const size_t longest = dense || plan.causal ? size_t(N) : 2 * size_t(N) - 1;
+  if (!sized(numbers_, longest, 1) || !sized(floats_, longest, shape_.heads)) return false;
+  double step = 0;
+  if (!dense) equal_steps(plan.positions, step);
+  for (int i = dense ? 0 : N - 1; i < N; i++) {
+    size_t count = dense && plan.causal ? size_t(i) + 1 : longest;
+    for (size_t m = 0; m < count; m++) numbers_[m] = dense ? plan.positions[i] - plan.positions[m] : (double(N) - 1 - double(m)) * step;
+    f(std::span<const double>(numbers_.data(), count), dense ? size_t(i) * N : 0);
+  }
+  return true;
+}
+
+Error Stack::plan_bias(Plan& out) {
+  Bias& b = out.bias;
+  b.table.clear();
+  if (!opens(doors(), Door::bias)) return {};
+  const int64_t N = out.length, H = shape_.heads;
+  double step = 0;
+  const bool by_distance = equal_steps(out.positions, step);
+  const int64_t head = by_distance ? 2 * N - 1 : N * N;
+  if (!sized(b.table, H, head, padding)) return out_of_memory("the score bias", 4.0 * H * head);
+  b.table.fill(0);
+  b.head_stride = ptrdiff_t(head), b.row_stride = by_distance ? -1 : ptrdiff_t(N), b.origin = by_distance ? ptrdiff_t(N) - 1 : 0;
+  bool fits = each_stretch(out, [&](std::span<const double> distances, size_t at) {
+    const size_t n = distances.size();
+    std::fill_n(floats_.data(), n * H, 0.f);
+    for (auto& e : encodings_) if (opens(e->descriptor().doors, Door::bias)) e->bias(distances, floats_.data());
+    for (int h = 0; h < H; h++) std::copy_n(floats_.data() + h * n, n, b.table.data() + h * head + at);
+  });
+  return fits ? Error{} : out_of_memory("the score bias", 4.0 * H * N);
+}
+
+void Stack::plan_pattern(Plan& out) {
+  Pattern& pattern = out.pattern;
+  pattern.begin.clear(), pattern.intervals.clear();
+  if (!opens(doors(), Door::pattern)) return;
+  pattern.begin.push_back(0);
+  for (int i = 0; i < out.length; i++) {
+    row_.clear();
+    for (auto& e : encodings_) if (opens(e->descriptor().doors, Door::pattern)) e->pattern(i, out.length, row_);
+    for (Interval& keys : row_) keys = {std::max(keys.first, 0), std::min(keys.last, shape_.causal ? i + 1 : out.length)};
+    unite(row_);
+    pattern.intervals.insert(pattern.intervals.end(), row_.begin(), row_.end());
+    pattern.begin.push_back(int(pattern.intervals.size()));
+  }
+}
+
+void Stack::count_seen(const Plan& plan) {
+  seen_.assign(plan.length, 0);
+  for (int i = 0; i < plan.length; i++) {
+    if (plan.pattern.begin.empty()) { seen_[i] = plan.causal ? i + 1 : plan.length; continue; }
+    for (int n = plan.pattern.begin[i]; n < plan.pattern.begin[i + 1]; n++)
+      seen_[i] += plan.pattern.intervals[n].last - plan.pattern.intervals[n].first;
+  }
+}
+
+Error Stack::plan_scale(Plan& out) {
+  out.scale.clear();
+  if (!opens(doors(), Door::scale)) return {};
+  if (!sized(out.scale, shape_.heads, out.length)) return out_of_memory("the scale", 4.0 * shape_.heads * out.length);
+  out.scale.fill(1);
+  count_seen(out);
+  for (auto& e : encodings_) if (opens(e->descriptor().doors, Door::scale)) e->scale(seen_, out.scale.data());
+  return {};
+}
+
+Error Stack::size_gradient(const Plan& plan, PlanGradient& out) {
+  auto match = [&](Door door, Buffer<float>& gradient, size_t size) { return gradient.assign(learns(door) ? size : 0, 0); };
+  if (match(Door::input, out.input, plan.input.size()) && match(Door::rotation, out.angle, plan.rotation.cosine.size()) &&
+      match(Door::bias, out.bias, plan.bias.table.size()) && match(Door::scale, out.scale, plan.scale.size()))
+    return {};
+  return out_of_memory("the gradient of the plan", 4.0 * (plan.input.size() + plan.rotation.cosine.size() + plan.bias.table.size() + plan.scale.size()));
+}
+
+Error Stack::plan_backward(const Plan& plan, int present, const PlanGradient& gradient) {
+  if (present <= 0) present = plan.length;
+  auto learners = [&](Door door, const Buffer<float>& g, auto f) {
+    if (g.empty()) return;
+    for (auto& e : encodings_) if (opens(e->descriptor().doors, door) && !e->parameters().empty()) f(*e);
+  };
+  learners(Door::input, gradient.input, [&](Encoding& e) { e.input_backward(plan.positions, gradient.input.data()); });
+  learners(Door::rotation, gradient.angle, [&](Encoding& e) { e.rotation_backward(plan.positions, present, gradient.angle.data()); });
+  if (!gradient.bias.empty()) {
+    bool fits = each_stretch(plan, [&](std::span<const double> distances, size_t at) {
+      const size_t n = distances.size();
+      for (int h = 0; h < shape_.heads; h++) std::copy_n(gradient.bias.data() + h * plan.bias.head_stride + at, n, floats_.data() + h * n);
+      learners(Door::bias, gradient.bias, [&](Encoding& e) { e.bias_backward(distances, floats_.data()); });
+    });
+    if (!fits) return out_of_memory("the gradient of the score bias", 4.0 * shape_.heads * plan.length);
+  }
+  if (!gradient.scale.empty() && !sized(floats_, gradient.scale.size(), 1)) return out_of_memory("the gradient of the scale", 4.0 * gradient.scale.size());
+  learners(Door::scale, gradient.scale, [&](Encoding& e) {
+    count_seen(plan);
+    std::copy(gradient.scale.begin(), gradient.scale.end(), floats_.begin());
+    for (auto& other : encodings_) if (other.get() != &e && opens(other->descriptor().doors, Door::scale)) other->scale(seen_, floats_.data());
+    e.scale_backward(seen_, floats_.data());
+  });
+  return {};
+}
+
+}  // namespace lw

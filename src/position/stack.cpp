@@ -1,0 +1,162 @@
+// A stack from its spec; the plan is made in plan.cpp.
+#include "position/stack.h"
+
+#include "position/text.h"
+
+namespace lw {
+namespace {
+
+Error check_shape(const Shape& s) {
+  const int largest = 1 << 14;
+  struct { const char* name; int value, most; } sizes[] = {{"heads", s.heads, 1024}, {"kv_heads", s.kv_heads, 1024},
+      {"head_dim", s.head_dim, largest}, {"width", s.width, largest}, {"trained_length", s.trained_length, 1 << 24}};
+  for (auto& size : sizes)
+    if (size.value < 1 || size.value > size.most)
+      return {std::string(size.name) + " is " + std::to_string(size.value) + "; allowed: 1 to " + std::to_string(size.most)};
+  if (s.heads % s.kv_heads)
+    return {"kv_heads is " + std::to_string(s.kv_heads) + "; allowed: a divisor of heads (" + std::to_string(s.heads) + ")"};
+  return {};
+}
+
+std::string known_names() {
+  std::string names;
+  for (auto& entry : catalogue()) names += (names.empty() ? "" : ", ") + std::string(entry.descriptor->name);
+  return names;
+}
+
+// Only what differs from the defaults, in the descriptor's order.
+std::string canonical(const Descriptor& d, const Options& options) {
+  std::string text = d.name;
+  for (size_t n = 0; n < d.options.size(); n++) {
+    const Option& o = d.options[n];
+    double value = options.value(n);
+    if (value == o.initial) continue;
+    text += std::string(":") + o.name + "=";
+    if (o.kind == Option::flag) text += value ? "true" : "false";
+    else if (o.kind != Option::choice) text += number_text(value);
+    else {
+      std::string_view rest = o.choices;
+      for (int skip = int(value); skip > 0; skip--) take_until(rest, '|');
+      text += take_until(rest, '|');
+    }
+  }
+  return text;
+}
+
+void initialise_parameter(Parameter& p, Random& random) {
+  for (size_t i = 0; i < p.size(); i++) switch (p.init) {
+    case Parameter::zero: p.value[i] = 0; break;
+    case Parameter::one: p.value[i] = 1; break;
+    case Parameter::normal: p.value[i] = float(p.a * random.normal()); break;
+    case Parameter::uniform: p.value[i] = float(p.a + (p.b - p.a) * random.uniform()); break;
+    case Parameter::custom: break;
+  }
+}
+
+}  // namespace
+
+Error Stack::make(std::string_view spec, const Shape& shape, Stack& out) {
+  if (Error e = check_shape(shape)) return e;
+  Stack stack;
+  stack.shape_ = shape;
+  const size_t longest = 4096;
+  if (spec.size() > longest) return {"encoding has " + std::to_string(spec.size()) + " characters; allowed: at most " + std::to_string(longest)};
+  std::string_view rest = spec;
+  do if (Error e = stack.add(trimmed(take_until(rest, '+')))) return e; while (!rest.empty());
+  if (trimmed(spec).ends_with('+')) return {"encoding is " + quoted(spec) + "; allowed: no + at the end"};
+  if (Error e = stack.check()) return e;
+  out = std::move(stack);
+  return {};
+}
+
+// One term: name (':' option '=' value)*
+Error Stack::add(std::string_view term) {
+  std::string_view rest = term, name = trimmed(take_until(rest, ':'));
+  const Entry* entry = find_encoding(name);
+  if (!entry) return {"encoding is " + quoted(name) + "; allowed: " + known_names()};
+  const Descriptor& d = *entry->descriptor;
+  for (auto& other : encodings_)
+    if (&other->descriptor() == &d) return {"encoding names " + std::string(name) + " twice; allowed: each once"};
+  Options options(d.options);
+  std::vector<std::string_view> given;
+  while (!rest.empty()) {
+    std::string_view value = take_until(rest, ':'), setting = value;
+    if (setting.find('=') == setting.npos)
+      return {std::string(name) + " has the setting " + quoted(setting) + "; allowed: option=value"};
+    std::string_view option = trimmed(take_until(value, '='));
+    if (Error e = options.set(name, option, trimmed(value))) return e;
+    for (auto& g : given) if (g == option) return {std::string(name) + ":" + std::string(option) + " is given twice; allowed: once"};
+    given.push_back(option);
+  }
+  if (d.causal_only && !shape_.causal) return {std::string(name) + " is asked for with causal = false; allowed: causal = true"};
+  if (opens(d.doors, Door::rotation) && shape_.head_dim % 2)
+    return {"head_dim is " + std::to_string(shape_.head_dim) + "; allowed with " + std::string(name) + ": even numbers"};
+  if (Error e = entry->check(options, shape_)) return e;
+  encodings_.push_back(entry->make(options, shape_));
+  learned_ = learned_ || !encodings_.back()->parameters().empty();
+  spec_ += (spec_.empty() ? "" : "+") + canonical(d, options);
+  return {};
+}
+
+Error Stack::check() const {
+  const Encoding *ids = nullptr, *rotates = nullptr;
+  for (auto& e : encodings_) {
+    const Descriptor& d = e->descriptor();
+    if (opens(d.doors, Door::ids)) ids = e.get();
+    if (opens(d.doors, Door::rotation)) {
+      if (rotates) return {"encoding has two rotations, " + std::string(rotates->descriptor().name) + " and " + d.name + "; allowed: one"};
+      rotates = e.get();
+      if (int least = 2 * e->rotary().pairs; shape_.head_dim < least)
+        return {"head_dim is " + std::to_string(shape_.head_dim) + "; allowed with " + d.name + ": at least " + std::to_string(least)};
+    }
+    double size = 0, most = 4e8;
+    for (auto& p : e->parameters()) size += double(p.rows) * p.columns;
+    if (size > most) return {std::string(d.name) + " has " + number_text(size) + " parameters; allowed: at most " + number_text(most)};
+  }
+  for (auto& e : encodings_)
+    if (ids && e->descriptor().counts_tokens)
+      return {std::string(e->descriptor().name) + " counts tokens and cannot follow the numbers of " + ids->descriptor().name +
+              "; allowed: one of the two"};
+  return {};
+}
+
+std::vector<std::unique_ptr<ContentTerm>> Stack::content() {
+  std::vector<std::unique_ptr<ContentTerm>> terms;
+  for (auto& e : encodings_) if (auto term = e->content()) terms.push_back(std::move(term));
+  return terms;
+}
+
+std::vector<Parameter*> Stack::parameters() {
+  std::vector<Parameter*> all;
+  for (auto& e : encodings_) for (auto& p : e->parameters()) all.push_back(&p);
+  return all;
+}
+
+void Stack::initialise(Random& random) {
+  for (auto& e : encodings_) {
+    for (auto& p : e->parameters()) initialise_parameter(p, random);
+    e->initialise(random);
+  }
+}
+
+void Stack::project() {
+  for (auto& e : encodings_) e->project();
+}
+
+unsigned Stack::doors() const {
+  unsigned all = 0;
+  for (auto& e : encodings_) all |= e->descriptor().doors;
+  return all;
+}
+
+bool Stack::per_layer() const {
+  for (auto& e : encodings_) if (e->descriptor().per_layer) return true;
+  return false;
+}
+
+bool Stack::length_dependent() const {
+  for (auto& e : encodings_) if (e->length_dependent()) return true;
+  return false;
+}
+
+}  // namespace lw
