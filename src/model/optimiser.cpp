@@ -33,7 +33,8 @@ bool optimiser_step(float* parameters, const float* gradients, size_t count, std
   if (!std::isfinite(length)) return false;
   f32x4 clip = splat(config.clip > 0 && length > config.clip ? float(config.clip / length) : 1.0f);
   float rate = learning_rate(state.step++, config);
-  f32x4 beta1 = splat(config.beta1), beta2 = splat(config.beta2), rest1 = splat(1 - config.beta1), rest2 = splat(1 - config.beta2);
+  f32x4 beta1 = splat(config.beta1), rest1 = splat(1 - config.beta1);
+  f32x4 beta2 = splat(config.beta2), rest2 = splat(1 - config.beta2);
   f32x4 correct1 = splat(float(1 / (1 - std::pow(double(config.beta1), double(state.step)))));
   f32x4 correct2 = splat(float(1 / (1 - std::pow(double(config.beta2), double(state.step)))));
   for (const Segment& segment : segments) {
@@ -43,7 +44,8 @@ bool optimiser_step(float* parameters, const float* gradients, size_t count, std
     const float* g = gradients + segment.first;
     each(segment.count, [&](size_t i, auto at) {
       f32x4 d = at.load(g + i) * clip;
-      f32x4 m_new = flush(madd(beta1, at.load(m + i), rest1 * d)), v_new = flush(madd(beta2, at.load(v + i), rest2 * d * d));
+      f32x4 m_new = flush(madd(beta1, at.load(m + i), rest1 * d));
+      f32x4 v_new = flush(madd(beta2, at.load(v + i), rest2 * d * d));
       f32x4 update = m_new * correct1 / (sqrt(v_new * correct2) + splat(config.epsilon));
       at.store(m + i, m_new), at.store(v + i, v_new);
       at.store(p + i, keep * at.load(p + i) - change * update);

@@ -40,7 +40,8 @@ static void pack(float* packed, int width, const float* x, ptrdiff_t across, ptr
     ptrdiff_t here = std::clamp<ptrdiff_t>(lanes - lane, 0, 4), l = 0;
     if (here == 4 && along == 1)
       for (; l + 4 <= depth; l += 4) {
-        f32x4 p = load(from + l), q = load(from + across + l), r = load(from + 2 * across + l), s = load(from + 3 * across + l);
+        f32x4 p = load(from + l), q = load(from + l + across);
+        f32x4 r = load(from + l + 2 * across), s = load(from + l + 3 * across);
         transpose(p, q, r, s);
         store(to + l * width, p), store(to + (l + 1) * width, q);
         store(to + (l + 2) * width, r), store(to + (l + 3) * width, s);
@@ -70,13 +71,13 @@ static void pack(float* packed, int width, const float* x, ptrdiff_t across, ptr
   }
 }
 
-// The same at the edges, where only rows × columns of the tile exist.
+// The same at the edges, where only rows × columns of c are left.
 static void part_of_tile(int depth, const float* strip, const float* panel, float* c, ptrdiff_t c_row, bool accumulate,
                          int rows, int columns) {
   float whole[tile_rows * tile_columns];
   tile(depth, strip, panel, whole, tile_columns, false);
-  for (int i = 0; i < rows; i++, c += c_row)
-    for (int j = 0; j < columns; j++) c[j] = (accumulate ? c[j] : 0) + whole[i * tile_columns + j];
+  for (int i = 0; i < std::min(rows, tile_rows); i++, c += c_row)
+    for (int j = 0; j < std::min(columns, tile_columns); j++) c[j] = (accumulate ? c[j] : 0) + whole[i * tile_columns + j];
 }
 
 // c[j] = or += a · column j of b, where columns are contiguous: dot products, four at a time.
@@ -119,7 +120,7 @@ void product(int m, int n, int k, const float* a, ptrdiff_t a_row, ptrdiff_t a_c
           const float *strip = strips + i * depth, *panel = panels + j * depth;
           float* to = c + (block + i) * c_row + j;
           if (i + tile_rows <= rows && j + tile_columns <= n) tile(depth, strip, panel, to, c_row, accumulate);
-          else part_of_tile(depth, strip, panel, to, c_row, accumulate, std::min(int(rows - i), tile_rows), std::min(int(n - j), tile_columns));
+          else part_of_tile(depth, strip, panel, to, c_row, accumulate, int(rows - i), int(n - j));
         }
     }
   }

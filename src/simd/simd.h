@@ -115,7 +115,8 @@ inline void zip(f32x4& a, f32x4& b) {
   a.bits = low, b.bits = high;
 }
 
-// eˣ within 1 ulp (tested to 2 with a fused madd). −∞ → 0, +∞ and overflow → +∞, NaN → NaN; results below 2⁻¹²⁶ are 0, never subnormal.
+// eˣ within 1 ulp, whether madd is fused or not. −∞ → 0, +∞ and overflow → +∞, NaN → NaN; results below 2⁻¹²⁶ are 0,
+// never subnormal.
 inline f32x4 exp(f32x4 x) {
   const f32x4 low = splat(-87.33654f), high = splat(88.72283f);  // ln 2⁻¹²⁶ and ln of the largest float, rounded inwards
   // x = n·ln 2 + r, |r| ≤ ln 2 / 2: adding 1.5·2²³ rounds to an integer and leaves n in the low bits. ln 2 in two parts,

@@ -33,7 +33,8 @@ struct Matrix {
 class Case {
  public:
   Case(int m, int n, int k, bool a_transposed, bool b_transposed)
-      : m_(m), n_(n), k_(k), random_(1), a_(m, k, a_transposed, random_), b_(k, n, b_transposed, random_), c_(m, n, false, random_) {
+      : m_(m), n_(n), k_(k), random_(1), a_(m, k, a_transposed, random_), b_(k, n, b_transposed, random_),
+        c_(m, n, false, random_) {
     if (!scratch_.resize(lw::product_scratch(n, k))) std::abort();
     std::snprintf(name_, sizeof name_, "%5d x %4d x %4d  %c%c", m, n, k, a_transposed ? 'T' : 'N', b_transposed ? 'T' : 'N');
   }
@@ -62,10 +63,10 @@ class Case {
 int main() {
   std::vector<Case> cases;
   for (auto [n, k] : {std::pair{192, 64}, {64, 64}, {256, 64}, {64, 256}, {96, 96}, {384, 96}, {512, 64}})
-    cases.emplace_back(1024, n, k, false, true);  // forward
-  for (auto [n, k] : {std::pair{64, 192}, {64, 256}, {64, 512}}) cases.emplace_back(1024, n, k, false, false);  // backward: dx
-  for (auto [m, n] : {std::pair{192, 64}, {64, 256}, {512, 64}}) cases.emplace_back(m, n, 1024, true, false);   // backward: dw
-  for (int m : {1, 2, 3, 4, 8}) cases.emplace_back(m, 192, 64, false, true);                                    // decoding
+    cases.emplace_back(1024, n, k, false, true);  // y
+  for (auto [n, k] : {std::pair{64, 192}, {64, 256}, {64, 512}}) cases.emplace_back(1024, n, k, false, false);  // dx
+  for (auto [m, n] : {std::pair{192, 64}, {64, 256}, {512, 64}}) cases.emplace_back(m, n, 1024, true, false);   // dw
+  for (int m : {1, 2, 3, 4, 8}) cases.emplace_back(m, 192, 64, false, true);                        // decoding
   cases.emplace_back(1, 512, 256, false, true);
   for (int round = 0; round < 50; round++)  // in turns, so that a busy machine is unfair to all alike
     for (Case& c : cases) c.run();

@@ -123,8 +123,8 @@ TEST_CASE("layer_norm: forward and backward") {
       for (int i = 0; i < width; i++) total += x[size_t(r * width + i)];
       for (int i = 0; i < width; i++) squares += std::pow(x[size_t(r * width + i)] - total / width, 2);
       for (int i = 0; i < width; i++)
-        expected.push_back((x[size_t(r * width + i)] - total / width) / std::sqrt(squares / width + epsilon) * gain[size_t(i)] +
-                           bias[size_t(i)]);
+        expected.push_back((x[size_t(r * width + i)] - total / width) / std::sqrt(squares / width + epsilon) *
+                               gain[size_t(i)] + bias[size_t(i)]);
     }
     check_close(y, expected);
 
@@ -137,8 +137,8 @@ TEST_CASE("layer_norm: forward and backward") {
     check_gradient("layer_norm dbias", bias.size(), bias.data(), dbias.data(), loss, 1e-3);
 
     Floats dx_twice = dx;
-    layer_norm_backward(dx_twice.data(), nullptr, nullptr, dy.data(), x.data(), gain.data(), mean.data(), inverse.data(), rows,
-                        width);
+    layer_norm_backward(dx_twice.data(), nullptr, nullptr, dy.data(), x.data(), gain.data(), mean.data(), inverse.data(),
+                        rows, width);
     for (size_t i = 0; i < dx.size(); i++) CHECK(dx_twice[i] == doctest::Approx(2 * dx[i]).epsilon(1e-6));
   }
 }
@@ -236,7 +236,8 @@ TEST_CASE("cross_entropy: forward and backward") {
     check_close(losses, expected, 1e-6);
     Floats gradient = logits;
     cross_entropy_backward(gradient.data(), targets, weights.data(), rows, vocabulary);
-    check_gradient("cross_entropy", logits.size(), logits.data(), gradient.data(), [&] { return forward(), dot(losses, weights); });
+    auto loss = [&] { return forward(), dot(losses, weights); };
+    check_gradient("cross_entropy", logits.size(), logits.data(), gradient.data(), loss);
   }
 }
 

@@ -44,7 +44,8 @@ struct Run {
 };
 
 void check_close(const Floats& got, const std::vector<double>& expected) {
-  for (size_t i = 0; i < expected.size(); i++) CHECK(std::fabs(got[i] - expected[i]) <= 3e-6 * (0.1 + std::fabs(expected[i])));
+  for (size_t i = 0; i < expected.size(); i++)
+    CHECK(std::fabs(got[i] - expected[i]) <= 3e-6 * (0.1 + std::fabs(expected[i])));
 }
 
 }  // namespace

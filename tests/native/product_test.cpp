@@ -44,7 +44,8 @@ void check_product(int m, int n, int k, Layout a_layout, Layout b_layout, int sh
   before = block;
   std::vector<float> scratch(product_scratch(n, k) + 1, NAN);
   scratch.back() = 123;
-  product(m, n, k, a.data(), a.row, a.column, b.data(), b.row, b.column, block.data() + shift, c_row, accumulate, scratch.data());
+  product(m, n, k, a.data(), a.row, a.column, b.data(), b.row, b.column, block.data() + shift, c_row, accumulate,
+          scratch.data());
   CHECK(scratch.back() == 123);
   int wrong = 0;
   for (ptrdiff_t i = 0; i < m; i++)
