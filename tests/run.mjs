@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { buildAll, buildPreset, ensureModules, hasTarget, project } from '../bindings/toolchain/build.mjs';
+import { buildAll, buildPreset, hasTarget, project } from '../bindings/toolchain/build.mjs';
 import { ask, Problem } from '../bindings/toolchain/host.mjs';
 
 const MINUTES = 60_000;
@@ -38,7 +38,7 @@ function doctestCounts(output) {
 }
 
 async function doctest(preset, start) {
-  const folder = await buildPreset(preset, []);
+  const folder = await buildPreset(preset, ['build.ninja']); // looks for new files
   const program = preset.startsWith('wasm') ? 'lengthwise_tests.cjs' : 'lengthwise_tests';
   if (!hasTarget(folder, program)) return { skip: 'tests/native/ holds no tests' };
   await buildPreset(preset, ['lengthwise_tests']);
@@ -68,7 +68,7 @@ async function guards() {
   const folder = join(project, 'tests/native/guards');
   const expected = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith('.cpp')).length : 0;
   if (!expected) return { skip: 'tests/native/guards/ holds no guards' };
-  const build = await buildPreset('native', []);
+  const build = await buildPreset('native', ['build.ninja']);
   const result = await execute('ctest', ['--test-dir', build, '-R', '^guard/', '--output-on-failure']);
   const match = /(\d+) tests? failed out of (\d+)/.exec(result.output);
   const [failed, total] = match ? [Number(match[1]), Number(match[2])] : [0, 0];
@@ -101,7 +101,6 @@ async function packageTests() {
 async function pageTests() {
   if (!testFiles('tests/page').length) return { skip: 'tests/page/ holds no tests' };
   await buildAll();
-  await ensureModules();
   const { installChromium } = await import('./page/browsers.mjs');
   await installChromium();
   // One page at a time: they train, and would starve each other.

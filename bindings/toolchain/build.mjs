@@ -78,11 +78,10 @@ function ninja(preset, targets, env) {
 }
 
 /**
- * Configures (when needed) and builds targets of a CMake preset; gives the build folder.
+ * Configures a CMake preset when needed; gives the build folder.
  * @param {'native'|'sanitize'|'wasm'|'wasm-relaxed'} preset
- * @param {string[]} targets
  */
-export async function buildPreset(preset, targets) {
+async function configurePreset(preset) {
   const tools = await ensureToolchain();
   const folder = at('build', preset);
   const stamp = join(folder, 'made-with');
@@ -94,7 +93,13 @@ export async function buildPreset(preset, targets) {
     await run('cmake', ['--preset', preset], { cwd: project, env: tools.env });
     writeFileSync(stamp, made);
   }
-  await ninja(preset, targets, tools.env);
+  return folder;
+}
+
+/** Configures and builds targets of a preset; gives the build folder. */
+export async function buildPreset(preset, targets) {
+  const folder = await configurePreset(preset);
+  await ninja(preset, targets, (await ensureToolchain()).env);
   return folder;
 }
 

@@ -26,7 +26,7 @@ export function say(text) {
 /** A line that is redrawn on a terminal, and printed now and then in a log. */
 export function meter(label) {
   const terminal = process.stderr.isTTY;
-  let printed = 0;
+  let printed = Date.now();
   return {
     show(text) {
       if (terminal) process.stderr.write(`\r\x1b[K        ${label} ${text}`);
