@@ -124,7 +124,7 @@ TEST_CASE("model: gradients equal central differences for every encoding") {
 
 TEST_CASE("model: gradients of every kind of layer") {
   ModelConfig c = small("rope");
-  c.heads = 4, c.kv_heads = 2, c.activation = Activation::swiglu, c.tied = false;
+  c.heads = 2, c.kv_heads = 1, c.activation = Activation::swiglu, c.tied = false;
   check_gradients(c);
   c.norm = Norm::layer, c.causal = false, c.encoding = "alibi";
   check_gradients(c);
@@ -274,7 +274,8 @@ TEST_CASE("model: bad configurations are refused with a sentence that names the 
   refused([](auto& c) { c.kv_heads = 2; }, "kvHeads");
   refused([](auto& c) { c.layers = 0; }, "layers");
   refused([](auto& c) { c.vocabulary = -1; }, "vocabulary");
-  refused([](auto& c) { c.encoding = "rope+rope"; }, "rot");
+  refused([](auto& c) { c.encoding = "rope+rope"; }, "twice");
+  refused([](auto& c) { c.encoding = "rope+dynamic_ntk"; }, "rot");
   refused([](auto& c) { c.encoding = "rape"; }, "rape");
   refused([](auto& c) { c.encoding = "rope|rope|rope"; }, "encoding");
   refused([](auto& c) { c.encoding = "rope|sinusoidal"; }, "layer 1");
