@@ -84,7 +84,7 @@ class CopeTerm final : public ContentTerm {
     for (int j = row.last - 1; j >= row.first; j--) {
       gate_[j] = 1 / (1 + std::exp(-raw[j] * own_.gate_scale));
       position += gate_[j];
-      place_[j] = std::min(position, farthest);
+      place_[j] = std::min(farthest, position);  // in this order: the farthest also where the position is NaN
     }
     return rows;
   }

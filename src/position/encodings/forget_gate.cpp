@@ -41,21 +41,21 @@ class ForgetGateTerm final : public ContentTerm {
     for (int t = tokens.offset; t < tokens.offset + tokens.count; t++) {
       for (int h = 0; h < H_; h++) {
         double z = gate(tokens, t, h), log_forget = z < 0 ? z - std::log1p(std::exp(z)) : -std::log1p(std::exp(-z));
-        sums_[t * H_ + h] = (t ? sums_[(t - 1) * H_ + h] : 0) + log_forget;
-        dsums_[t * H_ + h] = 0;
+        sums_[at(t, h)] = (t ? sums_[at(t - 1, h)] : 0) + log_forget;
+        dsums_[at(t, h)] = 0;
       }
     }
     return true;
   }
 
   void row(const Row& row, const float*, float* scores) override {
-    const double here = sums_[row.query * H_ + row.head];
-    for (int j = row.first; j < row.last; j++) scores[j] += float(here - sums_[j * H_ + row.head]);
+    const double here = sums_[at(row.query, row.head)];
+    for (int j = row.first; j < row.last; j++) scores[j] += float(here - sums_[at(j, row.head)]);
   }
   void row_backward(const Row& row, const float*, const float* dscores, float*, float*) override {
     double total = 0;
-    for (int j = row.first; j < row.last; j++) total += dscores[j], dsums_[j * H_ + row.head] -= dscores[j];
-    dsums_[row.query * H_ + row.head] += total;
+    for (int j = row.first; j < row.last; j++) total += dscores[j], dsums_[at(j, row.head)] -= dscores[j];
+    dsums_[at(row.query, row.head)] += total;
   }
 
   // c_t holds the gates of all l ≤ t, so gate l gets the sum of the gradients of c_t over t ≥ l.
@@ -64,7 +64,7 @@ class ForgetGateTerm final : public ContentTerm {
       double later = 0;
       for (int n = tokens.count - 1; n >= 0; n--) {
         const int t = tokens.offset + n;
-        later += dsums_[t * H_ + h];
+        later += dsums_[at(t, h)];
         float dz = float(later / (1 + std::exp(gate(tokens, t, h))));  // d ln σ(z) = 1 − σ(z)
         add_scaled(dz, tokens.x + size_t(n) * d_, weight_.gradient + size_t(h) * d_, d_);
         add_scaled(dz, weight_.value + size_t(h) * d_, dx + size_t(n) * d_, d_);
@@ -75,6 +75,7 @@ class ForgetGateTerm final : public ContentTerm {
   void end_backward() override {}
 
  private:
+  size_t at(int token, int head) const { return size_t(token) * H_ + head; }
   double gate(const Sequence& tokens, int token, int head) const {
     return dot(tokens.x + size_t(token - tokens.offset) * d_, weight_.value + size_t(head) * d_, d_) + bias_.value[head];
   }

@@ -45,7 +45,8 @@ class TransformerXlTerm final : public ContentTerm {
     const int reach = clamp_ ? std::min(clamp_, length - 1) : length - 1, planned = distances_;
     lowest_ = shape_.causal ? 0 : -reach, distances_ = reach - lowest_ + 1;
     const size_t table = size_t(distances_) * H_ * D_, products = size_t(length) * H_;
-    if (!sinusoids_.resize(size_t(distances_) * d_) || !table_.resize(table) || !dtable_.assign(table, 0) || !query_.resize(D_)) return false;
+    if (!sinusoids_.resize(size_t(distances_) * d_) || !table_.resize(table) || !dtable_.assign(table, 0) || !query_.resize(D_))
+      return distances_ = 0, false;
     if (products > products_.size() && !(products_.resize(products) && dproducts_.resize(products))) return false;
     for (int c = 0; c < d_ && distances_ != planned; c++) {
       const int half = (d_ + 1) / 2;
