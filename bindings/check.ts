@@ -55,6 +55,12 @@ export function floats(name: string, value: unknown): Float32Array {
   return Float32Array.from(list);
 }
 
+/** A file's bytes. Node's Buffer becomes a plain Uint8Array: its slice() does not copy. */
+export function bytes(name: string, value: unknown): Uint8Array {
+  if (!(value instanceof Uint8Array)) throw new TypeError(`${name} must be a Uint8Array, not ${describe(value)}`);
+  return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
+}
+
 /** Positions: finite numbers, as doubles. They may be fractional. */
 export function positions(name: string, value: unknown): Float64Array {
   const list = Float64Array.from(numbers(name, value), (p, i) => finite(`${name}[${i}]`, p, -(2 ** 53 - 1), 2 ** 53 - 1));

@@ -1,5 +1,6 @@
 // Models as bytes: this package's safetensors files and llama2.c checkpoints.
 
+import { bytes as checkBytes } from './check.js';
 import { modelRequest, type ModelConfig, type TrainOptions } from './config.js';
 import type { ModelRequest } from './core.js';
 import { FormatError } from './errors.js';
@@ -55,7 +56,7 @@ export function modelFile(
 
 /** Reads a model of either format. @throws FormatError */
 export function readModelFile(file: Uint8Array): ModelFile {
-  if (!(file instanceof Uint8Array)) throw new TypeError('file must be a Uint8Array');
+  file = checkBytes('file', file);
   const start = new TextDecoder('latin1').decode(file.subarray(0, 16));
   if (/^\s*<[!a-z?]/i.test(start)) throw new FormatError('not a model file: HTML was returned instead of it');
   if (start.startsWith('GGUF')) throw new FormatError('not a model file that can be read: GGUF is not supported');

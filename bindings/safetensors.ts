@@ -1,6 +1,7 @@
 // The safetensors format: an 8-byte header length, a JSON header, the tensors' bytes. Read strictly, since files come
 // from anywhere: sizes stay BigInt until they are known to lie inside the file, and nothing is allocated before that.
 
+import { bytes as checkBytes } from './check.js';
 import { FormatError } from './errors.js';
 import { HeaderReader, type HeaderEntry } from './safetensors-header.js';
 
@@ -31,7 +32,7 @@ export interface Safetensors {
  * is refused too.
  */
 export function readSafetensors(file: Uint8Array): Safetensors {
-  if (!(file instanceof Uint8Array)) throw new TypeError('file must be a Uint8Array');
+  file = checkBytes('file', file);
   if (file.length < 8) throw new FormatError(`not a safetensors file: ${file.length} bytes are too few`);
   const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
   const headerBytes = view.getBigUint64(0, true);
@@ -59,7 +60,7 @@ export function tensorFloats(name: string, tensor: Tensor): Float32Array<ArrayBu
 
 /** Little-endian floats at any alignment, copied. */
 export function floatsFrom(bytes: Uint8Array): Float32Array<ArrayBuffer> {
-  return new Float32Array(bytes.slice().buffer);
+  return new Float32Array(new Uint8Array(bytes).buffer);
 }
 
 /** Writes a safetensors file. Tensor data are aligned to 8 bytes; same input, same bytes. */

@@ -1,6 +1,6 @@
 // Texts for training and testing.
 
-import { finite } from './check.js';
+import { bytes as checkBytes, finite } from './check.js';
 
 /** Bytes to train on and bytes never trained on. */
 export interface TextSplit {
@@ -17,8 +17,7 @@ export interface TextSplit {
 export function splitText(text: string | Uint8Array | readonly string[], { testShare = 0.1 }: { testShare?: number } = {}): TextSplit {
   finite('testShare', testShare, Number.EPSILON, 1 - Number.EPSILON);
   if (Array.isArray(text)) return splitDocuments(text, testShare);
-  if (typeof text !== 'string' && !(text instanceof Uint8Array)) throw new TypeError('text must be a string, a Uint8Array or an array of strings');
-  const bytes = typeof text === 'string' ? new TextEncoder().encode(text) : text as Uint8Array;
+  const bytes = typeof text === 'string' ? new TextEncoder().encode(text) : checkBytes('text, unless it is a string or an array of strings,', text);
   if (bytes.length < 2) throw new RangeError(`text has ${bytes.length} bytes; at least 2 are needed`);
   const cut = nearbyBreak(bytes, Math.min(Math.max(Math.round(bytes.length * (1 - testShare)), 1), bytes.length - 1));
   return { train: bytes.slice(0, cut), test: bytes.slice(cut) };

@@ -1,6 +1,6 @@
 // Text to token ids and back: bytes as they are, and the vocabularies of llama2.c models.
 
-import { count as checkCount } from './check.js';
+import { bytes as checkBytes, count as checkCount } from './check.js';
 import { FormatError } from './errors.js';
 import TinyQueue from './tinyqueue.mjs';
 
@@ -52,6 +52,7 @@ export class Llama2Tokenizer implements Tokenizer {
    * @throws FormatError when the file is truncated or is something else.
    */
   constructor(file: Uint8Array, vocabulary?: number) {
+    file = checkBytes('file', file);
     const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
     const longest = file.length >= 4 ? view.getInt32(0, true) : 0;
     if (longest < 1 || longest > 65536) throw new FormatError(`not a llama2.c tokenizer: its longest piece would have ${longest} bytes`);

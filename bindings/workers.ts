@@ -17,7 +17,8 @@ export interface Station {
 export function startWorker({ createWorker }: WorkerOptions = {}): Station {
   const node = createWorker || typeof process !== 'object' ? undefined : process.getBuiltinModule?.('node:worker_threads');
   if (node) {
-    const worker = new node.Worker(new URL('./worker.js', import.meta.url));
+    // Without the flags of the main thread: some, such as --input-type, cannot go with a file.
+    const worker = new node.Worker(new URL('./worker.js', import.meta.url), { execArgv: [] });
     const died = new Promise<never>((_, reject) => {
       worker.on('error', reject);
       worker.on('exit', (code) => reject(new Error(`the worker ended with code ${code}`)));

@@ -83,8 +83,9 @@ async function run(options: Options): Promise<void> {
     model: { width, layers, heads },
     training: options.learningRate === undefined ? {} : { learningRate: options.learningRate },
   });
+  const finished = finish(job);
   bar.start(job.runs.length * steps, 0, { speed: 0 });
-  const result = await finish(job).finally(() => bar.stop());
+  const result = await finished.finally(() => bar.stop());
   if (options.svg !== undefined) {
     const { drawStretch } = await import('./chart.js');
     await writeFile(options.svg, await drawStretch(result));

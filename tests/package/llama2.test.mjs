@@ -43,6 +43,7 @@ test('the bytes may start anywhere', () => {
   const shifted = new Uint8Array(file.length + 3).subarray(3);
   shifted.set(file);
   assert.deepEqual(readLlama2(shifted).tensors, readLlama2(file).tensors);
+  assert.deepEqual(readModelFile(Buffer.from(file)), readModelFile(file));
 });
 
 for (const [name, file] of Object.entries({
