@@ -143,7 +143,10 @@ void block(const Job& job, int h, int i, int count) {
   const AttentionInput& in = job.in;
   const int D = in.head_dim, W = job.W, T = in.keys;
   const ptrdiff_t head = ptrdiff_t(h) * D;
-  clear(job.q, size_t(4 * block_rows) * W);  // q, out_gradient, dq, dq_content
+  const int missing = round_up(count, 4) - count;
+  clear(job.q + count * W, size_t(missing) * W), clear(job.out_gradient + count * W, size_t(missing) * W);
+  clear(job.dq, size_t(count + missing) * W);
+  if (!job.contents.empty()) clear(job.dq_content, size_t(count) * W);
   pack_rows(job.head_q(h, i), in.q_stride, count, D, job.factor, job.q);
   rotate(job.plan.rotation, job.q, W, count, 1, D, i, false);
   pack_rows(job.dout + i * job.out_stride + head, job.out_stride, count, D, 1, job.out_gradient);
