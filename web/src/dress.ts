@@ -26,7 +26,12 @@ export function wardrobe(catalogue: Descriptor[], mixes: string[] = []): Wardrob
   return (spec) => dressed.get(spec) ?? { stroke: 'var(--lw-none)', dash: '' };
 }
 
-export const titleOf = (spec: string, catalogue: Descriptor[], language: string): string => {
+export const titleOf = (descriptor: Descriptor, language: string): string => (language === 'zh' ? descriptor.title_zh : descriptor.title);
+
+// For chips and labels: of "Rotary (RoPE)" the short name in brackets; a mix is its spec.
+export function shortTitle(spec: string, catalogue: Descriptor[], language: string): string {
   const found = catalogue.find((d) => d.name === spec);
-  return found ? (language === 'zh' ? found.title_zh : found.title) : spec;
-};
+  if (!found) return spec;
+  const title = titleOf(found, language);
+  return /[(（](.+)[)）]/.exec(title)?.[1] ?? title;
+}

@@ -2,7 +2,7 @@ import { css, html, nothing } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import { base, type Door } from './theme.ts';
 import { Localised } from './localised.ts';
-import { titleOf, type Wardrobe } from './dress.ts';
+import { shortTitle, titleOf, type Wardrobe } from './dress.ts';
 import { defaults } from './settings.ts';
 import type { Descriptor } from './engine.ts';
 import './block.ts';
@@ -13,14 +13,14 @@ export class EncodingPicker extends Localised {
   static override styles = [base, css`
     header { display: flex; gap: 12px; align-items: baseline; margin-bottom: 8px; }
     header h3 { margin-right: auto; }
-    ul { display: flex; flex-wrap: wrap; gap: 6px; list-style: none; margin: 0; padding: 0; }
+    ul { display: flex; flex-wrap: wrap; gap: 6px 5px; list-style: none; margin: 0; padding: 0; }
     li { display: flex; border: 1px solid var(--lw-line); border-radius: 15px; background: var(--lw-paper); }
     li.chosen { border-color: color-mix(in oklab, var(--hue), transparent 30%); background: color-mix(in oklab, var(--hue), var(--lw-paper) 88%); }
-    .name { display: flex; align-items: center; gap: 7px; padding: 0 2px 0 10px; height: 28px; color: var(--lw-muted); }
+    .name { display: flex; align-items: center; gap: 6px; padding: 0 1px 0 9px; height: 27px; font-size: 13px; color: var(--lw-muted); }
     .chosen .name { color: var(--lw-ink); }
     .name svg { width: 14px; height: 6px; opacity: .35; }
     .chosen .name svg { opacity: 1; }
-    .info { width: 24px; height: 28px; color: var(--lw-muted); font: italic 13px var(--lw-serif); }
+    .info { width: 24px; height: 27px; color: var(--lw-muted); font: italic 13px var(--lw-serif); }
     .info:hover { color: var(--lw-ink); }
     lengthwise-block { margin-top: 14px; }
     form { display: flex; gap: 8px; margin-top: 8px; }
@@ -53,13 +53,13 @@ export class EncodingPicker extends Localised {
       <form @submit=${this.add}><input name="spec" aria-label=${t.addSpec} placeholder="${t.addSpec}: ${t.addSpecHint}" autocomplete="off" spellcheck="false">
         <button class="link">${t.add}</button></form>
       <lengthwise-block .lang=${this.lang} .open=${(this.pointed ? [this.pointed] : chosen).flatMap(doors)}></lengthwise-block>
-      <div popover id="about" role="dialog" aria-label=${this.shown ? t.about(titleOf(this.shown.name, catalogue, this.language)) : nothing}>${this.shown && this.about(this.shown)}</div>`;
+      <div popover id="about" role="dialog" aria-label=${this.shown ? t.about(titleOf(this.shown, this.language)) : nothing}>${this.shown && this.about(this.shown)}</div>`;
   }
 
   private chip(spec: string) {
     const { catalogue, chosen, dress, t } = this;
     const descriptor = catalogue.find((d) => d.name === spec);
-    const on = chosen.includes(spec), title = titleOf(spec, catalogue, this.language), { stroke, dash } = dress(spec);
+    const on = chosen.includes(spec), title = shortTitle(spec, catalogue, this.language), { stroke, dash } = dress(spec);
     return html`<li class=${on ? 'chosen' : ''} style="--hue: ${stroke}" @pointerenter=${() => this.point(spec)} @pointerleave=${() => this.point('')}>
       <button class="name" aria-pressed=${on} @focus=${() => this.point(spec)} @blur=${() => this.point('')}
         @click=${() => this.choose(on ? chosen.filter((s) => s !== spec) : [...chosen, spec])}>
@@ -72,10 +72,10 @@ export class EncodingPicker extends Localised {
   private about(d: Descriptor) {
     const { t } = this, zh = this.language === 'zh';
     return html`<button class="close" aria-label=${t.block.close} @click=${() => this.popover_.hidePopover()}>×</button>
-      <h2>${zh ? d.title_zh : d.title}</h2><p class="quiet"><code>${d.name}</code></p>
+      <h2>${titleOf(d, this.language)}</h2><p class="quiet"><code>${d.name}</code></p>
       <lengthwise-block .lang=${this.lang} .open=${d.doors}></lengthwise-block>
       <dl>
-        <dt>${t.opens}</dt><dd>${d.doors.map((door) => html`${t.door[door as Door]}: ${t.doorNote[door as Door]}<br>`)}${d.doors.length ? nothing : t.noDoor}</dd>
+        <dt>${t.opens}</dt><dd>${d.doors.map((door: string) => html`${t.door[door as Door]}: ${t.doorNote[door as Door]}<br>`)}${d.doors.length ? nothing : t.noDoor}</dd>
         <dt>${t.pastL}</dt><dd>${zh ? d.past_note_zh : d.past_note}</dd>
         <dt>${t.paper}</dt><dd>${paper(d.paper)}</dd>
       </dl>${d.learned ? html`<p class="quiet">${t.learned}</p>` : nothing}`;

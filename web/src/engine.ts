@@ -20,7 +20,8 @@ async function bytes(url: string): Promise<Uint8Array> {
   return new Uint8Array(await answer.arrayBuffer());
 }
 
-const curvesPerRun = 5; // tests while training goes on, so that a curve is there early and can be watched
+const curvesPerRun = 10; // tests while training goes on, so that a curve is there early and can be watched
+const testTokens = 8192; // of each length: a test then takes a small part of the time that training takes
 
 export function begin(settings: Settings, own: Text | undefined, on: (event: LabEvent) => void): Session {
   const abort = new AbortController();
@@ -31,7 +32,7 @@ export function begin(settings: Settings, own: Text | undefined, on: (event: Lab
     if (abort.signal.aborted) return;
     running = experiment({
       encodings: settings.encodings, task: settings.task, text, trainLength: settings.length, testLengths: testLengths(settings),
-      steps: settings.steps, testEvery: Math.ceil(settings.steps / curvesPerRun), seeds: settings.seeds, batch, model: sizes[settings.size],
+      steps: settings.steps, testEvery: Math.ceil(settings.steps / curvesPerRun), testTokens, seeds: settings.seeds, batch, model: sizes[settings.size],
       workers: Math.min(navigator.hardwareConcurrency || 2, 16), signal: abort.signal,
       onProgress: (event) => on({ ...running!.runs[event.run]!, ...translate(event) }),
     });

@@ -22,7 +22,7 @@ export const layout = css`
   .error { color: var(--lw-pattern); max-width: 46ch; }
   .protocol { font-size: 12px; max-width: 110ch; margin-top: 10px; }
   @media (min-width: 1000px) {
-    :host { grid-template: "panel head" auto "panel stretch" minmax(340px, 1fr) "panel small" auto "numbers numbers" auto / 330px minmax(0, 1fr); column-gap: 48px; min-height: calc(100dvh - 90px); }
+    :host { grid-template: "panel head" auto "panel stretch" clamp(300px, calc(100dvh - 476px), 620px) "panel small" auto "panel numbers" 1fr / 330px minmax(0, 1fr); column-gap: 48px; }
     .small { grid-template-columns: 1fr 1fr minmax(250px, .8fr); grid-auto-rows: 220px; }
   }
 `;

@@ -4,7 +4,7 @@ import { begin, catalogue, type Descriptor, type Session, type Text } from './en
 import { base } from './theme.ts';
 import { Localised } from './localised.ts';
 import { Lab, measureOf, stretch } from './lab.ts';
-import { titleOf, wardrobe } from './dress.ts';
+import { shortTitle, wardrobe } from './dress.ts';
 import { batch, defaults, sizes, testLengths, type Settings } from './settings.ts';
 import { csv, download, json, standalone } from './export.ts';
 import type { Chart } from './charts/chart.ts';
@@ -79,10 +79,9 @@ export class Experiment extends Localised {
     }));
     try {
       await session.finished;
-      if (this.session !== session || this.state === 'cancelled') return;
-      this.enter(lab.runs.some((run) => run.state === 'done') ? 'done' : 'failed');
+      if (this.session === session) this.enter(lab.runs.some((run) => run.state === 'done') ? 'done' : 'failed');
     } catch (error) {
-      if (this.session === session) this.fail(error);
+      if (this.session === session && this.state !== 'cancelled') this.fail(error);
     } finally {
       this.redraw();
     }
@@ -90,7 +89,7 @@ export class Experiment extends Localised {
 
   pause() { this.session?.pause(); this.enter('paused'); }
   resume() { this.session?.resume(); this.enter('running'); }
-  cancel() { this.enter('cancelled'); this.session?.cancel(); this.redraw(); }
+  cancel() { this.enter('cancelled'); this.session?.cancel(); }
 
   private enter(next: State) {
     this.state = next;
@@ -115,7 +114,7 @@ export class Experiment extends Localised {
     this.dispatchEvent(new CustomEvent('lw-settings', { detail: this.settings }));
   }
 
-  private readonly name = (spec: string) => titleOf(spec, this.all, this.language);
+  private readonly name = (spec: string) => shortTitle(spec, this.all, this.language);
 
   private get dress() {
     const mixes = [...this.lab.settings.encodings, ...this.settings.encodings];

@@ -21,7 +21,7 @@ export interface Settings {
 
 export const defaults: Settings = {
   encodings: ['nope', 'sinusoidal', 'rope', 'alibi', 't5', 'window'],
-  task: 'text', length: 64, reach: 16, size: 'tiny', steps: 500, seeds: 1,
+  task: 'text', length: 64, reach: 16, size: 'tiny', steps: 600, seeds: 1,
 };
 
 export const batch = 16; // sequences per training step

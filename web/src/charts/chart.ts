@@ -59,6 +59,7 @@ export abstract class Chart extends Localised {
       width, height, marginTop: margins.top, marginRight: margins.right, marginBottom: margins.bottom, marginLeft: margins.left,
       style: { background: 'none', color: 'var(--lw-ink)' }, ...options,
     }));
+    this.svg!.setAttribute('aria-hidden', 'true'); // the figure has a name and the table has the numbers; shapes have nothing to say
     if (this.empty) place.append(Object.assign(document.createElement('p'), { className: 'empty', textContent: this.emptyText }));
     // A redraw loses the tooltip; the pointer has not moved, so say again where it is.
     if (this.pointer) this.svg?.dispatchEvent(new PointerEvent('pointermove', { ...this.pointer, pointerType: 'mouse' }));
