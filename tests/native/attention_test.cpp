@@ -157,3 +157,13 @@ TEST_CASE("NaN stays in its row, large scores do not overflow, rows without keys
   for (float& x : banned.q_store) x = NAN;  // NaN + −∞ is NaN, not nothing
   CHECK(std::isnan(run(banned, false).out[1]));
 }
+
+TEST_CASE("no keys at all: zeros") {
+  AttentionCase c(5, 0, 0, 2, 1, 3, true, 6);
+  for (int queries : {1, 5}) {
+    c.queries = queries;
+    auto none = run(c, false);
+    CHECK(difference(none.out, run(c, true).out) == 0);
+    CHECK(none.lse == std::vector<float>(2 * queries, -infinity));
+  }
+}
