@@ -20,7 +20,7 @@ async function bytes(url: string): Promise<Uint8Array> {
   return new Uint8Array(await answer.arrayBuffer());
 }
 
-const curvesPerRun = 10; // tests while training goes on, so that a curve is there early and can be watched
+const curvesPerRun = 8; // tests while training goes on, so that a curve is there early and can be watched
 const testTokens = 8192; // of each length: a test then takes a small part of the time that training takes
 
 export function begin(settings: Settings, own: Text | undefined, on: (event: LabEvent) => void): Session {

@@ -111,7 +111,7 @@ export function lossCurves(lab: Lab, most = 160): Dot[] {
 }
 
 // Loss at each position of the longest sequences tested, averaged in bins that widen with the position.
-export function positionCurves(lab: Lab, length: number, bins = 48): Dot[] {
+export function positionCurves(lab: Lab, length: number, bins = 28): Dot[] {
   return lab.settings.encodings.flatMap((encoding) => {
     const curves = furthest(lab.of(encoding), length).map((test) => test.byPosition);
     const dots: Dot[] = [];
