@@ -7,10 +7,10 @@
 
 namespace lw {
 
-// The shortest of a few forms that reads back as the same number.
+// Short, and reads back as the same number.
 inline std::string number_text(double x) {
   char text[32];
-  for (int digits : {6, 15, 17}) {
+  for (int digits : {15, 17}) {
     std::snprintf(text, sizeof text, "%.*g", digits, x);
     if (std::strtod(text, nullptr) == x) break;
   }

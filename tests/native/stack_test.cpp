@@ -1,0 +1,328 @@
+// Specs, sentences, and what every encoding of the catalogue must do.
+#include <algorithm>
+
+#include "encoding_case.h"
+#include "json.h"
+
+using namespace lw;
+using namespace lw::test;
+
+namespace {
+
+const Shape plain = shape(3, 4, 12, 8);
+
+std::string complaint(const std::string& spec, const Shape& s = plain) {
+  Stack stack;
+  return Stack::make(spec, s, stack).text;
+}
+std::string plan_complaint(const std::string& spec, std::vector<double> positions, const Shape& s = plain) {
+  BoundStack bound(spec, s);
+  Plan plan;
+  return bound.stack.plan(positions, 0, nullptr, plan).text;
+}
+
+// A spec of each encoding that serves any length.
+std::vector<std::string> all() {
+  std::vector<std::string> specs;
+  for (auto& entry : catalogue()) specs.push_back(entry.descriptor->name + std::string(entry.descriptor->past == Past::refuses ? ":overflow=clamp" : ""));
+  return specs;
+}
+
+std::vector<double> counted(int n, double first, double step = 1) {
+  std::vector<double> p(n);
+  for (int i = 0; i < n; i++) p[i] = first + i * step;
+  return p;
+}
+
+}  // namespace
+
+TEST_CASE("specs") {
+  auto canonical = [](const std::string& spec) {
+    Stack stack;
+    Error e = Stack::make(spec, plain, stack);
+    return e ? e.text : stack.spec();
+  };
+  CHECK(canonical("rope:base=500000+log_n") == "rope:base=500000+log_n");
+  CHECK(canonical(" rope : base = 5e5 : pairing=half : fraction=1 + alibi ") == "rope:base=500000:pairing=half+alibi");
+  CHECK(canonical("random_sorted:max=512+alibi") == "random_sorted:max=512+alibi");
+  CHECK(canonical("sinusoidal:embedding_scale=false:sin_only=1") == "sinusoidal:sin_only=true:embedding_scale=false");
+  for (auto& spec : all()) CHECK(canonical(spec) == spec);
+}
+
+TEST_CASE("what is refused, and how") {
+  const char* names = "nope, sinusoidal, learned, random_sorted, rope, dynamic_ntk, alibi, t5, shaw, transformer_xl, cope, forget_gate, window, log_n";
+  CHECK(complaint("ropee") == std::string("encoding is \"ropee\"; allowed: ") + names);
+  CHECK(complaint("") == std::string("encoding is \"\"; allowed: ") + names);
+  CHECK(complaint("rope++alibi") == std::string("encoding is \"\"; allowed: ") + names);
+  CHECK(complaint("rope+") == "encoding is \"rope+\"; allowed: no + at the end");
+  CHECK(complaint("rope:bse=3") == "rope has no option \"bse\"; allowed: base, pairing, fraction, proportional, learned");
+  CHECK(complaint("nope:x=1") == "nope has no option \"x\"; allowed: none");
+  CHECK(complaint("rope:base") == "rope has the setting \"base\"; allowed: option=value");
+  CHECK(complaint("rope:base=x") == "rope:base is \"x\"; allowed: a number from 1 to 1000000000000");
+  CHECK(complaint("rope:pairing=both") == "rope:pairing is \"both\"; allowed: interleaved, half");
+  CHECK(complaint("rope:learned=maybe") == "rope:learned is \"maybe\"; allowed: true, false");
+  CHECK(complaint("rope:base=2:base=3") == "rope:base is given twice; allowed: once");
+  CHECK(complaint("alibi+alibi") == "encoding names alibi twice; allowed: each once");
+  CHECK(complaint("rope+dynamic_ntk") == "encoding has two rotations, rope and dynamic_ntk; allowed: one");
+  CHECK(complaint("rope", shape(1, 5, 5, 8)) == "head_dim is 5; allowed with rope: even numbers");
+  CHECK(complaint("rope:fraction=0.4") == "rope:fraction turns less than two of head_dim = 4 dimensions; allowed: fraction·head_dim ≥ 2");
+  CHECK(complaint("cope", shape(1, 4, 4, 8, false)) == "cope is asked for with causal = false; allowed: causal = true");
+  CHECK(complaint("alibi:form=asymmetric") == "alibi:form is \"asymmetric\" with causal = true; allowed: symmetric");
+  CHECK(complaint("t5:buckets=7", shape(1, 4, 4, 8, false)) == "t5:buckets is 7; allowed with causal = false: even numbers from 4");
+  CHECK(complaint("t5:max_distance=16") == "t5:max_distance is 16; allowed with buckets=32: more than 16");
+  CHECK(complaint("log_n", shape(1, 4, 4, 1)) == "trained_length is 1; allowed with log_n: at least 2");
+  CHECK(complaint("random_sorted+shaw") == "shaw counts tokens and cannot follow the numbers of random_sorted; allowed: one of the two");
+  CHECK(complaint("learned", shape(1, 2, 1 << 14, 1 << 24)) == "learned has 274877906944 parameters; allowed: at most 400000000");
+  CHECK(complaint("nope", shape(3, 4, 4, 8, true, 2)) == "kv_heads is 2; allowed: a divisor of heads (3)");
+  CHECK(complaint("nope", shape(0, 4, 4, 8)) == "heads is 0; allowed: 1 to 1024");
+  CHECK(complaint("nope", shape(1, 4, 4, -5)) == "trained_length is -5; allowed: 1 to 16777216");
+  CHECK(complaint(std::string(5000, 'x')) == "encoding has 5000 characters; allowed: at most 4096");
+
+  CHECK(plan_complaint("nope", std::vector<double>{}) == "length is 0; allowed: 1 to 16777216");
+  CHECK(plan_complaint("nope", {0, NAN}) == "positions[1] is nan; allowed: numbers from -2^53 to 2^53");
+  CHECK(plan_complaint("nope", {-1e300}) == "positions[0] is -1e+300; allowed: numbers from -2^53 to 2^53");
+  CHECK(plan_complaint("learned", counted(9, 0)) ==
+        "length is 9 with a position 8, but the table of learned has trained_length = 8 rows; allowed: positions 0 to 7, or overflow=clamp or interpolate");
+  CHECK(plan_complaint("random_sorted:max=8", counted(9, 0)) == "length is 9; allowed with random_sorted:max=8: at most 8");
+  CHECK(plan_complaint("random_sorted+learned", counted(8, 0)).find("trained_length = 8") != std::string::npos);
+}
+
+TEST_CASE("every option refuses what lies outside") {
+  for (auto& entry : catalogue()) {
+    for (auto& o : entry.descriptor->options) {
+      const std::string name = std::string(entry.descriptor->name) + ":" + o.name;
+      CAPTURE(name);
+      std::vector<std::string> wrong = {"", "x", "nan", "inf", "-inf", "1e999", "0x10", "1,5", "--1", "true;", "1 2"};
+      if (o.kind == Option::number || o.kind == Option::integer) {
+        wrong.push_back(std::to_string(o.least - 1)), wrong.push_back(std::to_string(o.most * 2 + 1));
+        Options options(entry.descriptor->options);
+        CHECK(!options.set(entry.descriptor->name, o.name, std::to_string(int64_t(o.least))));
+        CHECK(!options.set(entry.descriptor->name, o.name, std::to_string(int64_t(o.most))));
+      }
+      if (o.kind == Option::integer) wrong.push_back(std::to_string(o.least + 0.5));
+      for (auto& value : wrong) {
+        Options options(entry.descriptor->options);
+        const std::string said = options.set(entry.descriptor->name, o.name, value).text;
+        CHECK(said.starts_with(name + " is \"" + value + "\"; allowed: "));
+        CHECK(options[o.name] == o.initial);
+      }
+    }
+  }
+}
+
+TEST_CASE("the catalogue as JSON") {
+  const Json json = Json::parse(catalogue_json());
+  REQUIRE(json.items.size() == catalogue().size());
+  for (size_t n = 0; n < json.items.size(); n++) {
+    const Json& entry = json.items[n];
+    CHECK(entry["name"].text == catalogue()[n].descriptor->name);
+    for (const char* field : {"title", "title_zh", "paper", "past_note", "past_note_zh"}) CHECK(!entry[field].text.empty());
+    CHECK(entry["options"].items.size() == catalogue()[n].descriptor->options.size());
+    for (auto& option : entry["options"].items) {
+      CHECK(!option["meaning_zh"].text.empty());
+      CHECK((option["kind"].text == "choice") == (option.find("choices") != nullptr));
+      CHECK(option.find("default") != nullptr);
+    }
+    const double learned = entry["learned"].number;
+    CHECK(learned == !BoundStack(catalogue()[n].descriptor->name, plain).values.empty());
+  }
+}
+
+TEST_CASE("planning again gives the same bits in the same memory") {
+  for (auto& spec : all()) {
+    CAPTURE(spec);
+    BoundStack bound(spec, plain);
+    Plan plan = bound.plan(17), other;
+    const float *input = plan.input.data(), *cosine = plan.rotation.cosine.data(), *bias = plan.bias.table.data(), *scale = plan.scale.data();
+    REQUIRE(!bound.stack.plan(9, 0, nullptr, plan));
+    REQUIRE(!bound.stack.plan(17, 0, nullptr, plan));
+    REQUIRE(!bound.stack.plan(17, 0, nullptr, other));
+    CHECK(input == plan.input.data());
+    CHECK(cosine == plan.rotation.cosine.data());
+    CHECK(bias == plan.bias.table.data());
+    CHECK(scale == plan.scale.data());
+    auto same = [](const Buffer<float>& a, const Buffer<float>& b) { return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin()); };
+    CHECK(same(plan.input, other.input));
+    CHECK(same(plan.rotation.cosine, other.rotation.cosine));
+    CHECK(same(plan.bias.table, other.bias.table));
+    CHECK(same(plan.scale, other.scale));
+  }
+  // A plan that served another stack closes the doors that this one leaves closed.
+  Plan plan = BoundStack("sinusoidal+rope+alibi+window+log_n", plain).plan(9);
+  REQUIRE(!BoundStack("nope", plain).stack.plan(9, 0, nullptr, plan));
+  CHECK((plan.input.empty() && !plan.rotation.pairs && plan.bias.table.empty() && plan.pattern.begin.empty() && plan.scale.empty()));
+  CHECK(plan.embedding_scale == 1);
+}
+
+TEST_CASE("everything is finite at far positions") {
+  for (auto& spec : all()) {
+    CAPTURE(spec);
+    BoundStack bound(spec, plain);
+    for (auto& positions : {counted(9, 1e7), counted(9, 9e15), std::vector<double>{-1e7, 0, 0.5, 1e7, 3, 9007199254740992}}) {
+      Plan plan = bound.plan(positions);
+      for (auto* table : {&plan.input, &plan.rotation.cosine, &plan.rotation.sine, &plan.bias.table, &plan.scale})
+        CHECK(std::all_of(table->begin(), table->end(), [](float x) { return std::isfinite(x); }));
+    }
+  }
+}
+
+TEST_CASE("biases and rotations depend on the distance only") {
+  for (auto& spec : all()) {
+    CAPTURE(spec);
+    BoundStack bound(spec, plain);
+    const int N = 11;
+    Plan near = bound.plan(N), far = bound.plan(counted(N, 1000));
+    CHECK(std::equal(near.bias.table.begin(), near.bias.table.end(), far.bias.table.begin(), far.bias.table.end()));
+    if (!near.rotation.pairs) continue;
+    Inputs in(plain, N);
+    const int D = plain.head_dim, stride = plain.heads * D;
+    auto scores = [&](const Plan& plan) {
+      std::vector<float> q = in.q, k = in.k, out;
+      rotate(plan.rotation, q.data(), stride, N, plain.heads, D, 0, false);
+      rotate(plan.rotation, k.data(), stride, N, plain.heads, D, 0, false);
+      for (int i = 0; i < N; i++)
+        for (int j = 0; j < N; j++) {
+          float sum = 0;
+          for (int a = 0; a < D; a++) sum += q[i * stride + a] * k[j * stride + a];
+          out.push_back(sum);
+        }
+      return out;
+    };
+    const auto a = scores(near), b = scores(far);
+    for (size_t n = 0; n < a.size(); n++) CHECK(a[n] == doctest::Approx(b[n]).epsilon(2e-6).scale(1));
+  }
+}
+
+TEST_CASE("a bias by distance equals the dense one") {
+  for (const char* spec : {"alibi", "t5", "alibi+t5:buckets=6:max_distance=9"})
+    for (bool causal : {true, false})
+      for (double step : {1.0, 3.0, 0.25, 1.0 / 3, -2.0, 0.0}) {
+        if (step == 1.0 / 3 && spec != std::string("alibi")) continue;  // rounding decides the bucket of 3·⅓
+        const Shape s = shape(3, 4, 12, 8, causal);
+        BoundStack bound(spec, s);
+        std::vector<double> positions = counted(13, 5, step);
+        Plan by_distance = bound.plan(positions);
+        positions.push_back(1e6);
+        Plan dense = bound.plan(positions);
+        CHECK(by_distance.bias.row_stride == -1);
+        CHECK(by_distance.bias.table.size() == 3 * 25 + 16);
+        CHECK(dense.bias.row_stride == 14);
+        for (int h = 0; h < 3; h++)
+          for (int i = 0; i < 13; i++)
+            for (int j = 0; j < (causal ? i + 1 : 13); j++)
+              CHECK(by_distance.bias.row(h, i)[j] == doctest::Approx(dense.bias.row(h, i)[j]).epsilon(1e-6).scale(1));
+      }
+  Plan causal = BoundStack("alibi", plain).plan(5);
+  for (int j = 3; j < 5; j++) CHECK(causal.bias.row(1, 2)[j] == 0);
+}
+
+TEST_CASE("decoding in chunks equals one pass") {
+  for (auto& spec : all()) {
+    CAPTURE(spec);
+    for (int kv_heads : {1, 3}) {
+      const Shape s = shape(3, 4, 12, 8, true, kv_heads);
+      BoundStack bound(spec, s);
+      const Inputs in(s, 13);
+      const Plan plan = bound.plan(13);
+      const auto whole = attend(in, plan, bound.stack.content(), 13);
+      for (int chunk : {1, 2, 5, 12}) CHECK(attend(in, plan, bound.stack.content(), chunk) == whole);
+    }
+  }
+}
+
+TEST_CASE("a content term keeps its tokens when it begins again with more room") {
+  for (auto& spec : all()) {
+    BoundStack bound(spec, plain);
+    const Terms terms = bound.stack.content();
+    if (terms.empty()) continue;
+    CAPTURE(spec);
+    const int N = 9, stride = plain.heads * plain.head_dim;
+    const Inputs in(plain, N);
+    const Plan plan = bound.plan(N);
+    std::vector<float> out(stride);
+    for (int t = 0; t < N; t++) {
+      if (t == 0 || t == 2 || t == 5) REQUIRE(terms[0]->begin(t == 5 ? N : 2 * t + 2));
+      REQUIRE(terms[0]->sequence(in.sequence(t, 1)));
+    }
+    REQUIRE(attention_reference(in.attention(N - 1, 1), plan, terms, out.data(), stride, nullptr));
+    const auto whole = attend(in, plan, bound.stack.content(), N);
+    CHECK(std::equal(out.begin(), out.end(), whole.end() - stride));
+  }
+}
+
+TEST_CASE("without mask and position the order of tokens does not matter") {
+  const Shape s = shape(2, 4, 8, 8, false);
+  Inputs in(s, 5), turned = in;
+  const int order[] = {3, 0, 4, 1, 2};
+  for (auto [from, to] : {std::pair(&in.q, &turned.q), {&in.k, &turned.k}, {&in.v, &turned.v}})
+    for (int t = 0; t < 5; t++) std::copy_n(from->begin() + order[t] * 8, 8, to->begin() + t * 8);
+  const Plan plan = BoundStack("nope", s).plan(5);
+  const auto a = attend(in, plan, {}, 5), b = attend(turned, plan, {}, 5);
+  for (int t = 0; t < 5; t++)
+    for (int c = 0; c < 8; c++) CHECK(b[t * 8 + c] == doctest::Approx(a[order[t] * 8 + c]).epsilon(1e-6));
+}
+
+TEST_CASE("random ids") {
+  BoundStack bound("random_sorted:max=50:seed=3", plain), other("random_sorted:max=50:seed=4", plain);
+  const Plan a = bound.plan(20), b = bound.plan(20), c = other.plan(20);
+  auto same = [](const Plan& x, const Plan& y) { return std::equal(x.positions.begin(), x.positions.end(), y.positions.begin()); };
+  CHECK(same(a, b));
+  CHECK(!same(a, c));
+  Random random(1), again(1);
+  const std::vector<double> any(20);
+  const Plan first = bound.plan(any, 0, &random), second = bound.plan(any, 0, &random), repeated = bound.plan(any, 0, &again);
+  CHECK(!same(first, second));
+  CHECK(same(first, repeated));
+  for (auto* plan : {&a, &first, &second})
+    for (int i = 0; i < 20; i++) CHECK((plan->positions[i] >= (i ? plan->positions[i - 1] + 1 : 0) && plan->positions[i] < 50));
+  // What wraps an encoding reaches it.
+  const Plan wrapped = BoundStack("random_sorted:max=50:seed=3+alibi", plain).plan(20);
+  for (int j = 0; j < 20; j++) CHECK(wrapped.bias.row(1, 19)[j] == doctest::Approx(-std::exp2(-8) * (a.positions[19] - a.positions[j])));
+  // Each number is drawn equally often.
+  int drawn[50] = {};
+  for (int n = 0; n < 2000; n++) for (double p : bound.plan(any, 0, &random).positions) drawn[int(p)]++;
+  for (int count : drawn) CHECK(std::abs(count - 800) < 6 * 22);
+}
+
+TEST_CASE("the scale counts the keys that a pattern leaves") {
+  const Plan plan = BoundStack("window:width=16+log_n:unclipped=true", plain).plan(40);
+  for (int i = 0; i < 40; i++) CHECK(plan.scale[i] == doctest::Approx(std::log(std::min(i + 1.0, 16.0)) / std::log(8)));
+}
+
+TEST_CASE("contextual positions survive NaN") {
+  const Shape s = shape(1, 4, 4, 8);
+  BoundStack bound("cope:positions=3", s);
+  Inputs in(s, 6);
+  in.q[9] = NAN;
+  const auto out = attend(in, bound.plan(6), bound.stack.content(), 6);
+  CHECK(std::isfinite(out[0]));
+  CHECK(std::isnan(out[2 * 4]));
+}
+
+TEST_CASE("initial values") {
+  BoundStack bound("learned+rope:learned=true+t5+cope+forget_gate", shape(3, 8, 24, 500));
+  Random random(7);
+  bound.stack.initialise(random);
+  double square = 0;
+  for (float x : bound.values[0]) square += x * x / double(bound.values[0].size());
+  CHECK(std::sqrt(square) == doctest::Approx(0.02).epsilon(0.05));
+  for (int k = 0; k < 4; k++) CHECK(bound.values[1][k] == float(std::pow(10000, -k / 4.0)));
+  for (float x : bound.values[3]) CHECK(x == 0);
+  for (float x : bound.values[5]) CHECK(x == 0);
+  CHECK(bound.stack.learned());
+  CHECK(bound.stack.per_layer());
+  CHECK(!BoundStack("rope+t5", plain).stack.per_layer());
+  CHECK(!BoundStack("rope", plain).stack.learned());
+}
+
+#if !defined(__SANITIZE_ADDRESS__)
+TEST_CASE("running out of memory is an error, and planning works afterwards") {
+  BoundStack bound("alibi", shape(1024, 1, 1024, 8));
+  std::vector<double> positions = counted(1 << 20, 0);
+  positions.back() += 1;
+  Plan plan;
+  CHECK(bound.stack.plan(positions, 0, nullptr, plan).text.starts_with("OutOfMemory: the score bias needs "));
+  REQUIRE(!bound.stack.plan(4, 0, nullptr, plan));
+  CHECK(plan.bias.row(0, 3)[3] == 0);
+}
+#endif
