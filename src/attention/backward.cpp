@@ -88,7 +88,8 @@ void row_content(const Job& job, int h, int i, const Seen& seen, Interval all, I
     exponentials(job.weights, lse, a, b);
   });
   zero_holes(job.weights, seen, tile);
-  for (auto& content : job.contents) content->read_backward(at, job.weights, job.dout + i * job.out_stride + ptrdiff_t(h) * job.in.head_dim, ds);
+  const float* dout = job.dout + i * job.out_stride + ptrdiff_t(h) * job.in.head_dim;
+  for (auto& content : job.contents) content->read_backward(at, job.weights, dout, ds);
 
   row(job, h, i, seen, tile, delta, s, ds);
   zero_holes(s, seen, tile), zero_holes(ds, seen, tile);

@@ -9,7 +9,8 @@ bool KeyValueCache::reserve(int length) {
   return (floats <= keys_.size() || keys_.resize(floats)) && (floats <= values_.size() || values_.resize(floats));
 }
 
-bool KeyValueCache::append(const Rotation& rotation, const float* k, ptrdiff_t k_stride, const float* v, ptrdiff_t v_stride, int count) {
+bool KeyValueCache::append(const Rotation& rotation, const float* k, ptrdiff_t k_stride, const float* v, ptrdiff_t v_stride,
+                           int count) {
   const size_t row = size_t(stride()), needed = (size_t(length_) + count) * row;
   if (needed > std::min(keys_.size(), values_.size())) {
     const int least = length_ + count, doubled = std::max({2 * length_, least, 16});

@@ -15,7 +15,8 @@ class KeyValueCache {
   [[nodiscard]] bool reserve(int length);
   // Tokens length() … length() + count − 1; token t's keys (all heads) at k + t·k_stride. `rotation` covers them all (only
   // looked at when keys are turned). False: out of memory, nothing changed.
-  [[nodiscard]] bool append(const Rotation& rotation, const float* k, ptrdiff_t k_stride, const float* v, ptrdiff_t v_stride, int count);
+  [[nodiscard]] bool append(const Rotation& rotation, const float* k, ptrdiff_t k_stride, const float* v, ptrdiff_t v_stride,
+                            int count);
   void truncate(int length) { if (length < length_) length_ = length; }
   void clear() { length_ = 0; }
 

@@ -53,7 +53,8 @@ inline void pack_panels(const float* rows, int count, int D, float* panels) {
 }
 
 // s[r][8p + n] = Σ_d x[r][d] · panels[p][d][n] for the four rows x [4][W] and panels first … last − 1.
-[[gnu::noinline]] inline void dot_panels(const float* x, const float* panels, int D, int first, int last, float* s, ptrdiff_t s_stride) {
+[[gnu::noinline]] inline void dot_panels(const float* x, const float* panels, int D, int first, int last, float* s,
+                                         ptrdiff_t s_stride) {
   const int W = padded(D);
   for (int p = first; p < last; p++) {
     const float* y = panels + ptrdiff_t(p) * panel * D;
@@ -98,7 +99,8 @@ template <int R, int V>
 }
 // y [R][width] += Σ_{a ≤ j < b} w[r][j] · x[j][width]
 template <int R>
-void mix(const float* w, ptrdiff_t w_stride, const float* x, ptrdiff_t x_stride, int width, int a, int b, float* y, ptrdiff_t y_stride) {
+void mix(const float* w, ptrdiff_t w_stride, const float* x, ptrdiff_t x_stride, int width, int a, int b, float* y,
+         ptrdiff_t y_stride) {
   int d = 0;
   if constexpr (R == 1)
     for (; d + 16 <= width; d += 16) mix_columns<R, 4>(w, w_stride, x + d, x_stride, a, b, y + d, y_stride);

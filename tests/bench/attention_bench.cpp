@@ -34,7 +34,8 @@ void open_doors(AttentionCase& c, int open) {
   if (open & rotation) ok &= c.open_rotation(c.head_dim / 2, Pairing::interleaved);
   if (open & bias) ok &= c.open_bias(true);
   if (open & scale) ok &= c.open_scale();
-  if (open & window) c.open_pattern([](int i, int, std::vector<Interval>& out) { out.push_back({std::max(0, i - 127), i + 1}); });
+  if (open & window)
+    c.open_pattern([](int i, int, std::vector<Interval>& out) { out.push_back({std::max(0, i - 127), i + 1}); });
   if (!ok || difference(run(c, false).out, run(c, true).out) > 1e-4) std::abort();
 }
 
@@ -51,8 +52,8 @@ void training(const char* name, int T, int H, int D, int open) {
     return attention(c.input(), c.plan, {}, out, c.out_stride, forward.lse.data(), scratch);
   });
   const double back = best_of(runs, repeat, [&] {
-    return attention_backward(c.input(), c.plan, {}, out, out, c.out_stride, forward.lse.data(), {dq.data(), dk.data(), dv.data(), nullptr},
-                              scratch);
+    return attention_backward(c.input(), c.plan, {}, out, out, c.out_stride, forward.lse.data(),
+                              {dq.data(), dk.data(), dv.data(), nullptr}, scratch);
   });
   std::printf("%-16s T %5d  H %2d  D %3d   forward %9.1f us %6.1f GFLOP/s   backward %9.1f us %6.1f GFLOP/s\n", name, T, H, D,
               ahead * 1e6, flops / ahead * 1e-9, back * 1e6, 2.5 * flops / back * 1e-9);
@@ -66,7 +67,8 @@ void decoding(int T, int H, int D) {
   const double time = best_of(40, 10, [&] {
     return attention(c.input(), c.plan, {}, forward.out.data() + 1, c.out_stride, nullptr, scratch);
   });
-  std::printf("one query        T %5d  H %2d  D %3d           %9.2f us %6.1f GB/s\n", T, H, D, time * 1e6, 8.0 * T * H * D / time * 1e-9);
+  std::printf("one query        T %5d  H %2d  D %3d           %9.2f us %6.1f GB/s\n", T, H, D, time * 1e6,
+              8.0 * T * H * D / time * 1e-9);
 }
 
 }  // namespace

@@ -99,17 +99,19 @@ TEST_CASE("decoding through the cache equals one pass, in any chunks") {
         REQUIRE(c.open_rotation(3, Pairing::interleaved));
         REQUIRE(c.open_bias(true));
         REQUIRE(c.open_scale());
-        if (window) c.open_pattern([&](int i, int, std::vector<Interval>& out) { out.push_back({std::max(0, i - window + 1), i + 1}); });
+        if (window)
+          c.open_pattern([&](int i, int, std::vector<Interval>& out) { out.push_back({std::max(0, i - window + 1), i + 1}); });
         const auto whole = run(c, true);
         KeyValueCache cache(kv_heads, D, turn_keys);
         std::vector<float> out(whole.out.size(), -77);
         AttentionScratch scratch;
         AttentionInput all = c.input();
         for (int begin = 0, n = 0; n < int(chunks.size()); begin += chunks[n++]) {
-          REQUIRE(cache.append(c.plan.rotation, all.k + begin * all.k_stride, all.k_stride, all.v + begin * all.v_stride, all.v_stride, chunks[n]));
+          const float *k = all.k + begin * all.k_stride, *v = all.v + begin * all.v_stride;
+          REQUIRE(cache.append(c.plan.rotation, k, all.k_stride, v, all.v_stride, chunks[n]));
           if (begin == 3 && chunks[n] == 1) {  // forget a token and bring it again
             cache.truncate(begin);
-            REQUIRE(cache.append(c.plan.rotation, all.k + begin * all.k_stride, all.k_stride, all.v + begin * all.v_stride, all.v_stride, 1));
+            REQUIRE(cache.append(c.plan.rotation, k, all.k_stride, v, all.v_stride, 1));
           }
           AttentionInput in = all;
           in.q += begin * all.q_stride;
