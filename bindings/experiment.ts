@@ -163,20 +163,25 @@ export class Experiment {
 
     const waiting = [...this.#plans];
     await Promise.all(this.#places.map(async (place) => {
-      for (let plan = waiting.shift(); plan; plan = waiting.shift()) await this.#run(place, plan);
+      let alive = true;
+      place.died.catch(() => { alive = false; });
+      while (alive && waiting.length && !this.#abort.signal.aborted) await this.#run(place, waiting.shift()!, wasm);
     }));
+    if (!this.#abort.signal.aborted) for (const { run } of waiting) this.#tell({ type: 'failed', run, message: 'no worker was left to run it' });
     const failures = this.#records.map((record) => record.failed);
     if (failures.every((message) => message !== null)) throw new Error(`every run failed: ${failures[0]}`);
     return this.result;
   }
 
-  async #run({ bench, died }: Place, plan: RunPlan): Promise<void> {
+  async #run({ bench, died }: Place, plan: RunPlan, wasm: LoadOptions): Promise<void> {
     // Nothing is told any more once cancelled, even if a worker had something on its way.
     const emit = (event: ExperimentEvent) => { if (!this.#abort.signal.aborted) this.#tell(event); };
     try {
       await Promise.race([died, bench instanceof Bench ? bench.perform(plan, emit) : bench.perform(plan, proxy(emit))]);
     } catch (error) {
       emit({ type: 'failed', run: plan.run, message: revive(error).message });
+      // After a trap the instance cannot be trusted: the next run gets a new one.
+      if (error instanceof Error && error.name === 'RuntimeError') await Promise.race([died, bench.prepare(wasm, this.#text)]).catch(() => {});
     }
   }
 

@@ -9,7 +9,7 @@ import createRelaxed from './lengthwise-relaxed.mjs';
 
 /** Where the WebAssembly comes from. */
 export interface LoadOptions {
-  /** Address of the .wasm file; by default the one beside this module. */
+  /** Address of the .wasm file, if relative then to the page; by default the one beside this module. */
   wasmUrl?: string | URL;
   /** The .wasm file itself, or the compiled module: nothing is fetched. */
   wasmBinary?: Uint8Array | ArrayBuffer | WebAssembly.Module;
@@ -79,6 +79,12 @@ function address(variant: 'simd' | 'relaxed'): URL {
   return variant === 'relaxed' ? new URL('./lengthwise-relaxed.wasm', import.meta.url) : new URL('./lengthwise.wasm', import.meta.url);
 }
 
+/** What relative addresses of callers are relative to: the page, or the working directory. */
+function here(): string {
+  const { document, location } = globalThis as { document?: Document; location?: Location };
+  return document?.baseURI ?? location?.href ?? `file://${process.cwd()}/`;
+}
+
 function view(binary: Uint8Array | ArrayBuffer): Uint8Array {
   if (binary instanceof Uint8Array) return binary;
   if (binary instanceof ArrayBuffer) return new Uint8Array(binary);
@@ -86,7 +92,7 @@ function view(binary: Uint8Array | ArrayBuffer): Uint8Array {
 }
 
 async function read(url: string | URL): Promise<Uint8Array> {
-  const place = new URL(url, import.meta.url);
+  const place = new URL(url, here());
   // Node's fetch cannot read files. No import() of node:fs: bundlers would look for it, service workers forbid it.
   if (place.protocol === 'file:' && typeof process === 'object' && process.getBuiltinModule) {
     try {

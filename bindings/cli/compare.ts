@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises';
-import { SingleBar } from 'cli-progress';
+import { Presets, SingleBar } from 'cli-progress';
 import { Command, Option } from 'commander';
 import { Experiment, experiment, type ExperimentResult } from '../experiment.js';
 import type { ExperimentEvent, Task } from '../run.js';
@@ -69,8 +69,8 @@ async function run(options: Options): Promise<void> {
   const text = task === 'text' ? await corpus(options.text) : undefined;
   const bar = new SingleBar({
     format: '{bar} {percentage}% │ {value} of {total} steps │ {speed} steps/s │ {eta_formatted} left',
-    stream: process.stderr, noTTYOutput: true, notTTYSchedule: 5000, etaBuffer: 100, hideCursor: true,
-  });
+    stream: process.stderr, noTTYOutput: true, notTTYSchedule: 15000, etaBuffer: 100, hideCursor: true,
+  }, Presets.shades_classic);
   const speeds = new Map<number, number>();
   const onProgress = (event: ExperimentEvent) => {
     if (event.type === 'train') {
@@ -113,10 +113,12 @@ function printResult({ task, testLengths, trainLength, encodings }: ExperimentRe
   if (notes.length) process.stdout.write(`\n${notes.join('\n')}\n`);
 }
 
+/** Four digits of the mean, and as many decimals of the spread. */
 function number(spread: Spread | undefined, factor: number): string {
   if (!spread) return '—';
-  const digits = (value: number) => (value * factor).toPrecision(3).replace(/e\+(\d)$/, 'e$1');
-  return spread.sd === null ? digits(spread.mean) : `${digits(spread.mean)} ± ${digits(spread.sd)}`;
+  const mean = spread.mean * factor;
+  const decimals = Math.min(Math.max(3 - Math.floor(Math.log10(Math.abs(mean) || 1)), 0), 4);
+  return spread.sd === null ? mean.toFixed(decimals) : `${mean.toFixed(decimals)} ± ${(spread.sd * factor).toFixed(decimals)}`;
 }
 
 function sum(values: Iterable<number>): number {

@@ -99,7 +99,7 @@ for (const workers of [0, 2]) {
   test(`can be cancelled, with ${workers} workers`, async () => {
     const job = experiment({ ...TINY, steps: 1e6, encodings: ['rope', 'alibi'], text, workers, onProgress: (e) => { if (e.type === 'train') job.cancel(); } });
     await assert.rejects(job.finished, { name: 'AbortError' });
-    assert.ok(job.result.encodings[0].trainLosses[0].length > 0);
+    assert.ok(job.result.encodings.some((e) => e.trainLosses[0].length > 0));
     const end = new AbortController();
     const other = experiment({ ...TINY, steps: 1e6, encodings: ['rope'], text, workers, signal: end.signal });
     setTimeout(() => end.abort(new Error('enough')), 50);
@@ -107,6 +107,15 @@ for (const workers of [0, 2]) {
     await assert.rejects(experiment({ ...TINY, encodings: ['rope'], text, workers, signal: AbortSignal.abort() }).finished, { name: 'AbortError' });
   });
 }
+
+test('a worker that cannot start is told', async () => {
+  const job = experiment({ ...TINY, encodings: ['rope'], text, workers: 1, createWorker: () => {
+    const worker = { postMessage() {}, addEventListener() {}, removeEventListener() {}, terminate() {} };
+    setTimeout(() => worker.onerror({ message: 'no script' }));
+    return worker;
+  } });
+  await assert.rejects(job.finished, /no script/);
+});
 
 test('the same objects in a worker', async () => {
   const remote = await loadRemote({ variant: 'simd' });

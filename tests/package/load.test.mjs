@@ -97,3 +97,22 @@ test('ready within 50 ms', async () => {
   }
   assert.ok(Math.min(...times) < 50, `${Math.min(...times)} ms`);
 });
+
+// Node 20 has relaxed SIMD behind a flag, later ones without.
+const flags = Number(process.versions.node.split('.')[0]) < 22 ? ['--experimental-wasm-relaxed-simd'] : [];
+
+test('the relaxed binary is chosen where the engine has it, and computes the same', () => {
+  const script = `
+    import { load } from ${JSON.stringify(new URL('../../dist/index.js', import.meta.url).href)};
+    import { load as remote } from ${JSON.stringify(new URL('../../dist/remote.js', import.meta.url).href)};
+    const tokens = [1, 2, 3, 4, 5, 6, 7, 8];
+    const logits = async (lw) => [...(await (await lw.model({ width: 32, layers: 2, heads: 2 }, { seed: 1 })).logits(tokens))];
+    const relaxed = await load();
+    const away = await remote();
+    console.log(JSON.stringify([relaxed.variant, await logits(relaxed), await logits(await load({ variant: 'simd' })), await logits(away)]));
+    away.terminate();`;
+  const [variant, a, b, c] = JSON.parse(execFileSync(process.execPath, [...flags, '--input-type=module', '-e', script], { encoding: 'utf8' }));
+  assert.equal(variant, 'relaxed');
+  a.forEach((x, i) => assert.ok(Math.abs(x - b[i]) < 1e-4, `[${i}]: ${x}, ${b[i]}`));
+  assert.deepEqual(c, a);
+});

@@ -72,12 +72,30 @@ test('its types satisfy the strictest compiler', () => {
       lw.encoding('rope', { head: 2 });
       console.log(descriptors, turned, result, count);
     }`);
-  const flags = ['--strict', '--noEmit', '--exactOptionalPropertyTypes', '--noUncheckedIndexedAccess', '--target', 'es2022', '--lib', 'es2022,dom,esnext.disposable', '--module', 'nodenext', '--types', ''];
+  writeFileSync(join(home, 'tsconfig.json'), JSON.stringify({
+    compilerOptions: {
+      strict: true, noEmit: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true, skipLibCheck: false,
+      target: 'es2022', lib: ['es2022', 'dom', 'esnext.disposable'], module: 'nodenext', types: [],
+    },
+    files: ['user.ts'],
+  }));
   try {
-    execFileSync(process.execPath, [join(project, 'node_modules/typescript/bin/tsc'), ...flags, 'user.ts'], { cwd: home, encoding: 'utf8' });
+    execFileSync(process.execPath, [join(project, 'node_modules/typescript/bin/tsc'), '-p', home], { encoding: 'utf8' });
   } catch (error) {
     assert.fail(error.stdout);
   }
+});
+
+test('a bundler finds all its files', async () => {
+  writeFileSync(join(home, 'index.html'), '<!doctype html><script type="module" src="./main.js"></script>');
+  writeFileSync(join(home, 'main.js'), `
+    import { experiment, load } from 'lengthwise';
+    import { load as remote } from 'lengthwise/worker';
+    Object.assign(globalThis, { experiment, load, remote });`);
+  const { build } = await import('vite');
+  const { output } = await build({ root: home, configFile: false, logLevel: 'silent', build: { write: false } });
+  const names = output.map((file) => file.fileName.replace(/-[\w-]{8}\./, '.'));
+  for (const name of ['assets/lengthwise.wasm', 'assets/lengthwise-relaxed.wasm', 'assets/worker.js']) assert.ok(names.includes(name), `${name} in ${names}`);
 });
 
 test('the tarball holds what it needs and no more', () => {
