@@ -36,7 +36,8 @@ std::string describe(const Option& o) {
   Object out;
   out.say("name", o.name);
   out.say("kind", kinds[o.kind]);
-  out.add("default", o.kind == Option::flag ? json(o.initial != 0) : o.kind == Option::choice ? choices[size_t(o.initial)] : number_text(o.initial));
+  out.add("default", o.kind == Option::flag ? json(o.initial != 0)
+                     : o.kind == Option::choice ? choices[size_t(o.initial)] : number_text(o.initial));
   out.add("least", number_text(o.least));
   out.add("most", number_text(o.most));
   if (o.kind == Option::choice) out.add("choices", list(choices));

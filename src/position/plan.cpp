@@ -11,7 +11,8 @@ namespace {
 constexpr size_t padding = 16;  // floats that may be read past a row of the bias
 
 Error out_of_memory(const char* what, double bytes) {
-  return {"OutOfMemory: " + std::string(what) + " needs " + number_text(std::ceil(bytes / 1e6)) + " MB, more than can be had; use a shorter length"};
+  return {"OutOfMemory: " + std::string(what) + " needs " + number_text(std::ceil(bytes / 1e6)) +
+          " MB, more than can be had; use a shorter length"};
 }
 
 // Sizes multiply in 64 bits, whatever size_t holds.
@@ -126,11 +127,13 @@ Error Stack::plan_rotation(int present, Plan& out) {
   for (auto& e : encodings_) {
     if (!opens(e->descriptor().doors, Door::rotation)) continue;
     Rotary rotary = e->rotary();
-    if (!sized(numbers_, out.length, rotary.pairs) || !sized(r.cosine, out.length, rotary.pairs) || !sized(r.sine, out.length, rotary.pairs))
+    if (!sized(numbers_, out.length, rotary.pairs) || !sized(r.cosine, out.length, rotary.pairs) ||
+        !sized(r.sine, out.length, rotary.pairs))
       return out_of_memory("the rotation", 16.0 * out.length * rotary.pairs);
     e->rotation(out.positions, present, numbers_.data());
     r.pairs = rotary.pairs, r.pairing = rotary.pairing;
-    for (size_t n = 0; n < r.cosine.size(); n++) r.cosine[n] = float(std::cos(numbers_[n])), r.sine[n] = float(std::sin(numbers_[n]));
+    for (size_t n = 0; n < r.cosine.size(); n++)
+      r.cosine[n] = float(std::cos(numbers_[n])), r.sine[n] = float(std::sin(numbers_[n]));
   }
   return {};
 }
@@ -147,7 +150,8 @@ bool Stack::each_stretch(const Plan& plan, F f) {
   if (!dense) equal_steps(plan.positions, step);
   for (int i = dense ? 0 : N - 1; i < N; i++) {
     size_t count = dense && plan.causal ? size_t(i) + 1 : longest;
-    for (size_t m = 0; m < count; m++) numbers_[m] = dense ? plan.positions[i] - plan.positions[m] : (double(N) - 1 - double(m)) * step;
+    for (size_t m = 0; m < count; m++)
+      numbers_[m] = dense ? plan.positions[i] - plan.positions[m] : (double(N) - 1 - double(m)) * step;
     f(std::span<const double>(numbers_.data(), count), dense ? size_t(i) * N : 0);
   }
   return true;
@@ -212,7 +216,8 @@ Error Stack::size_gradient(const Plan& plan, PlanGradient& out) {
   if (match(Door::input, out.input, plan.input.size()) && match(Door::rotation, out.angle, plan.rotation.cosine.size()) &&
       match(Door::bias, out.bias, plan.bias.table.size()) && match(Door::scale, out.scale, plan.scale.size()))
     return {};
-  return out_of_memory("the gradient of the plan", 4.0 * (plan.input.size() + plan.rotation.cosine.size() + plan.bias.table.size() + plan.scale.size()));
+  size_t all = plan.input.size() + plan.rotation.cosine.size() + plan.bias.table.size() + plan.scale.size();
+  return out_of_memory("the gradient of the plan", 4.0 * double(all));
 }
 
 Error Stack::plan_backward(const Plan& plan, int present, const PlanGradient& gradient) {
@@ -226,16 +231,19 @@ Error Stack::plan_backward(const Plan& plan, int present, const PlanGradient& gr
   if (!gradient.bias.empty()) {
     bool fits = each_stretch(plan, [&](std::span<const double> distances, size_t at) {
       const size_t n = distances.size();
-      for (int h = 0; h < shape_.heads; h++) std::copy_n(gradient.bias.data() + h * plan.bias.head_stride + at, n, floats_.data() + h * n);
+      for (int h = 0; h < shape_.heads; h++)
+        std::copy_n(gradient.bias.data() + h * plan.bias.head_stride + at, n, floats_.data() + h * n);
       learners(Door::bias, gradient.bias, [&](Encoding& e) { e.bias_backward(distances, floats_.data()); });
     });
     if (!fits) return out_of_memory("the gradient of the score bias", 4.0 * shape_.heads * plan.length);
   }
-  if (!gradient.scale.empty() && !sized(floats_, gradient.scale.size(), 1)) return out_of_memory("the gradient of the scale", 4.0 * gradient.scale.size());
+  if (!gradient.scale.empty() && !sized(floats_, gradient.scale.size(), 1))
+    return out_of_memory("the gradient of the scale", 4.0 * gradient.scale.size());
   learners(Door::scale, gradient.scale, [&](Encoding& e) {
     count_seen(plan);
     std::copy(gradient.scale.begin(), gradient.scale.end(), floats_.begin());
-    for (auto& other : encodings_) if (other.get() != &e && opens(other->descriptor().doors, Door::scale)) other->scale(seen_, floats_.data());
+    for (auto& other : encodings_)
+      if (other.get() != &e && opens(other->descriptor().doors, Door::scale)) other->scale(seen_, floats_.data());
     e.scale_backward(seen_, floats_.data());
   });
   return {};

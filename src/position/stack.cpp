@@ -60,7 +60,8 @@ Error Stack::make(std::string_view spec, const Shape& shape, Stack& out) {
   Stack stack;
   stack.shape_ = shape;
   const size_t longest = 4096;
-  if (spec.size() > longest) return {"encoding has " + std::to_string(spec.size()) + " characters; allowed: at most " + std::to_string(longest)};
+  if (spec.size() > longest)
+    return {"encoding has " + std::to_string(spec.size()) + " characters; allowed: at most " + std::to_string(longest)};
   std::string_view rest = spec;
   do if (Error e = stack.add(trimmed(take_until(rest, '+')))) return e; while (!rest.empty());
   if (trimmed(spec).ends_with('+')) return {"encoding is " + quoted(spec) + "; allowed: no + at the end"};

@@ -13,7 +13,8 @@ namespace {
 
 struct Alibi {
   static constexpr Option options[] = {
-      {Option::choice, "form", 0, 0, 1, "symmetric|asymmetric", "Without a causal mask: all heads look both ways, or half of them each way.",
+      {Option::choice, "form", 0, 0, 1, "symmetric|asymmetric",
+       "Without a causal mask: all heads look both ways, or half of them each way.",
        "无因果掩码时：所有头都看两侧，或一半头只看左侧、一半头只看右侧。"}};
   static constexpr Descriptor descriptor{
       .name = "alibi", .title = "Linear biases (ALiBi)", .title_zh = "线性偏置（ALiBi）",

@@ -14,7 +14,8 @@ namespace {
 
 struct Cope {
   static constexpr Option options[] = {
-      {Option::integer, "positions", 64, 2, 65536, nullptr, "Rows of the table: the farthest contextual position is one less.",
+      {Option::integer, "positions", 64, 2, 65536, nullptr,
+       "Rows of the table: the farthest contextual position is one less.",
        "表的行数：最远的上下文位置为该值减一。"},
       {Option::flag, "unscaled", 0, 0, 1, nullptr, "Gates from q·k without the division by √D.", "门控使用未除以 √D 的 q·k。"}};
   static constexpr Descriptor descriptor{

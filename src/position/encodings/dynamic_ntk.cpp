@@ -12,7 +12,8 @@ namespace {
 struct DynamicNtk {
   static constexpr bool length_dependent = true;
   static constexpr Option options[] = {
-      {Option::number, "factor", 2, 1, 1024, nullptr, "How strongly the base grows once the input is longer than the original length.",
+      {Option::number, "factor", 2, 1, 1024, nullptr,
+       "How strongly the base grows once the input is longer than the original length.",
        "输入超过原始长度后底数增长的强度。"},
       {Option::integer, "original", 0, 0, 1 << 24, nullptr, "The original length; 0: the length trained on.", "原始长度；0 表示训练长度。"},
       {Option::number, "base", 10000, 1, 1e12, nullptr, "The base while the input is short.", "输入较短时的底数。"},

@@ -1,7 +1,7 @@
 // A table of learned vectors added to the embedding (door: input). Gehring et al. 2017, arXiv:1705.03122.
 //   position p gets row p of [L][d], initialised N(0, 0.02); between rows: linear interpolation
 // overflow, N tokens at positions outside 0 … L − 1: error; clamp: the nearest row; interpolate: for N > L position p reads
-// the table at (p + ½)·L/N − ½ (half-pixel centres), kept inside; N ≤ L: as is. N is the length planned.
+// the table at (p + ½)·L/N − ½ (half-pixel centres), kept inside; N ≤ L: as is. N: tokens present when planning.
 // normalize: layer norm (ε = 10⁻⁵, no gain) on the vector before it is added.
 #include <algorithm>
 #include <cmath>
@@ -15,8 +15,10 @@ namespace {
 struct LearnedTable {
   static constexpr Option options[] = {
       {Option::choice, "overflow", 0, 0, 2, "error|clamp|interpolate",
-       "Past the table: refuse, repeat the last row, or stretch the table over the input.", "超出表时：拒绝，重复最后一行，或把表拉伸到整个输入。"},
-      {Option::flag, "normalize", 0, 0, 1, nullptr, "Layer norm on the vector before it is added.", "向量在相加之前先做层归一化。"}};
+       "Past the table: refuse, repeat the last row, or stretch the table over the input.",
+       "超出表时：拒绝，重复最后一行，或把表拉伸到整个输入。"},
+      {Option::flag, "normalize", 0, 0, 1, nullptr, "Layer norm on the vector before it is added.",
+       "向量在相加之前先做层归一化。"}};
   static constexpr Descriptor descriptor{
       .name = "learned", .title = "Learned table", .title_zh = "可学习的绝对位置编码",
       .paper = "Gehring et al. 2017, Convolutional Sequence to Sequence Learning, arXiv:1705.03122",
@@ -29,24 +31,26 @@ struct LearnedTable {
     parameters.push_back({Parameter::normal, "table", L_, d_, 0.02});
   }
 
-  Error refuse(std::span<const double> positions, int) const {
+  Error refuse(std::span<const double> positions, int length) {
+    length_ = length;
     if (overflow_ == error)
       for (double p : positions)
         if (p < 0 || p > L_ - 1)
-          return {"length is " + std::to_string(positions.size()) + " with a position " + number_text(p) + ", but the table of learned has trained_length = " +
-                  std::to_string(L_) + " rows; allowed: positions 0 to " + std::to_string(L_ - 1) + ", or overflow=clamp or interpolate"};
+          return {"length is " + std::to_string(positions.size()) + " with a position " + number_text(p) +
+                  ", but the table of learned has trained_length = " + std::to_string(L_) + " rows; allowed: positions 0 to " +
+                  std::to_string(L_ - 1) + ", or overflow=clamp or interpolate"};
     return {};
   }
 
   void input(std::span<const double> positions, float* out) {
     for (size_t i = 0; i < positions.size(); i++) {
-      read(source(positions[i], positions.size()));
+      read(source(positions[i]));
       for (int c = 0; c < d_; c++) out[i * d_ + c] += row_[c];
     }
   }
   void input_backward(std::span<const double> positions, const float* gradient) {
     for (size_t i = 0; i < positions.size(); i++, gradient += d_) {
-      const Source s = source(positions[i], positions.size());
+      const Source s = source(positions[i]);
       const double deviation = read(s);
       double mean = 0, along = 0;  // of the gradient, and of its part along the normalised vector
       for (int c = 0; c < d_ && normalize_; c++) mean += gradient[c] / double(d_), along += gradient[c] * double(row_[c]) / d_;
@@ -63,8 +67,8 @@ struct LearnedTable {
  private:
   enum { error, clamp, interpolate };
   struct Source { int row; double part; };  // (1 − part)·row + part·next row
-  Source source(double p, size_t length) const {
-    if (overflow_ == interpolate && length > size_t(L_)) p = (p + 0.5) * L_ / double(length) - 0.5;
+  Source source(double p) const {
+    if (overflow_ == interpolate && length_ > L_) p = (p + 0.5) * L_ / length_ - 0.5;
     p = std::clamp(p, 0.0, double(L_ - 1));
     return {int(p), p - std::floor(p)};
   }
@@ -80,7 +84,7 @@ struct LearnedTable {
   }
   int overflow_;
   bool normalize_;
-  int L_, d_;
+  int L_, d_, length_ = 0;
   std::vector<float> row_;  // [d]
 };
 

@@ -10,7 +10,8 @@ namespace {
 
 struct LogN {
   static constexpr Option options[] = {
-      {Option::flag, "unclipped", 0, 0, 1, nullptr, "Scale rows shorter than the trained length too.", "短于训练长度的行也缩放。"}};
+      {Option::flag, "unclipped", 0, 0, 1, nullptr, "Scale rows shorter than the trained length too.",
+       "短于训练长度的行也缩放。"}};
   static constexpr Descriptor descriptor{
       .name = "log_n", .title = "Logarithmic scale", .title_zh = "对数缩放（log n）",
       .paper = "Chiang and Cholak 2022, Overcoming a Theoretical Limitation of Self-Attention, arXiv:2202.12172",
@@ -18,7 +19,8 @@ struct LogN {
       .past_note = "Made for longer inputs: it keeps attention as sharp as it was at the trained length.",
       .past_note_zh = "专为更长的输入而设：使注意力保持训练长度时的集中程度。"};
 
-  LogN(const Options& o, const Shape& s) : unclipped_(o.flag("unclipped")), heads_(s.heads), log_trained_(std::log(double(s.trained_length))) {}
+  LogN(const Options& o, const Shape& s)
+      : unclipped_(o.flag("unclipped")), heads_(s.heads), log_trained_(std::log(double(s.trained_length))) {}
   static Error check(const Options&, const Shape& s) {
     if (s.trained_length >= 2) return {};
     return {"trained_length is " + std::to_string(s.trained_length) + "; allowed with log_n: at least 2"};

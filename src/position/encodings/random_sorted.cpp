@@ -9,7 +9,8 @@ namespace {
 
 struct RandomSorted {
   static constexpr Option options[] = {
-      {Option::integer, "max", 2048, 1, 1 << 20, nullptr, "Numbers are drawn from 0 to max − 1; choose the longest length to be tested.",
+      {Option::integer, "max", 2048, 1, 1 << 20, nullptr,
+       "Numbers are drawn from 0 to max − 1; choose the longest length to be tested.",
        "编号取自 0 到 max − 1；应取将要测试的最大长度。"},
       {Option::choice, "evaluation", 0, 0, 1, "fresh|evenly", "Numbers in evaluation: drawn as in training, or evenly spaced.",
        "评估时的编号：像训练时一样抽取，或均匀分布。"},

@@ -12,7 +12,8 @@ namespace {
 
 struct Shaw {
   static constexpr Option options[] = {
-      {Option::integer, "clip", 16, 1, 4096, nullptr, "Distances beyond this share a vector.", "超过此距离的位置共用同一个向量。"}};
+      {Option::integer, "clip", 16, 1, 4096, nullptr, "Distances beyond this share a vector.",
+       "超过此距离的位置共用同一个向量。"}};
   static constexpr Descriptor descriptor{
       .name = "shaw", .title = "Relative vectors (Shaw)", .title_zh = "相对位置向量（Shaw）",
       .paper = "Shaw et al. 2018, Self-Attention with Relative Position Representations, arXiv:1803.02155",
@@ -33,7 +34,8 @@ struct Shaw {
 
 class ShawTerm final : public ContentTerm {
  public:
-  explicit ShawTerm(Shaw& own) : own_(own), keys_(own.parameters[0]), values_(own.parameters[1]), D_(own.head_dim), scale_(1 / std::sqrt(float(own.head_dim))) {}
+  explicit ShawTerm(Shaw& own)
+      : own_(own), keys_(own.parameters[0]), values_(own.parameters[1]), D_(own.head_dim), scale_(1 / std::sqrt(float(D_))) {}
   bool begin(int) override { return true; }
   bool sequence(const Sequence&) override { return true; }
 

@@ -23,7 +23,8 @@ int64_t whole_root(int64_t x, int k) {
 struct T5 {
   static constexpr Option options[] = {
       {Option::integer, "buckets", 32, 2, 1024, nullptr, "Number of learned biases per head.", "每个头的可学习偏置个数。"},
-      {Option::integer, "max_distance", 128, 2, 1 << 24, nullptr, "From this distance on all keys share the last bucket.", "达到此距离后，所有键共用最后一个桶。"},
+      {Option::integer, "max_distance", 128, 2, 1 << 24, nullptr, "From this distance on all keys share the last bucket.",
+       "达到此距离后，所有键共用最后一个桶。"},
       {Option::flag, "scaled", 1, 0, 1, nullptr, "Divide q·k by √D; the original does not.", "q·k 除以 √D；原模型不除。"}};
   static constexpr Descriptor descriptor{
       .name = "t5", .title = "T5 buckets", .title_zh = "T5 分桶相对偏置",
@@ -42,7 +43,8 @@ struct T5 {
     if (!s.causal && (buckets < 4 || buckets % 2))
       return {"t5:buckets is " + std::to_string(buckets) + "; allowed with causal = false: even numbers from 4"};
     if (distance <= exact)
-      return {"t5:max_distance is " + std::to_string(distance) + "; allowed with buckets=" + std::to_string(buckets) + ": more than " + std::to_string(exact)};
+      return {"t5:max_distance is " + std::to_string(distance) + "; allowed with buckets=" + std::to_string(buckets) +
+              ": more than " + std::to_string(exact)};
     return {};
   }
 

@@ -13,7 +13,8 @@ namespace {
 
 struct TransformerXl {
   static constexpr Option options[] = {
-      {Option::integer, "clamp_len", 0, 0, 1 << 24, nullptr, "Larger distances count as this one; 0: no limit.", "更大的距离按此值处理；0 表示不限制。"}};
+      {Option::integer, "clamp_len", 0, 0, 1 << 24, nullptr, "Larger distances count as this one; 0: no limit.",
+       "更大的距离按此值处理；0 表示不限制。"}};
   static constexpr Descriptor descriptor{
       .name = "transformer_xl", .title = "Transformer-XL", .title_zh = "Transformer-XL 相对编码",
       .paper = "Dai et al. 2019, Transformer-XL: Attentive Language Models beyond a Fixed-Length Context, arXiv:1901.02860",

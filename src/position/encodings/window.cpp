@@ -8,7 +8,8 @@ namespace {
 
 struct Window {
   static constexpr Option options[] = {
-      {Option::integer, "width", 32, 1, 1 << 24, nullptr, "How many tokens a query sees, itself included.", "每个查询能看到的词元数，包括它自己。"}};
+      {Option::integer, "width", 32, 1, 1 << 24, nullptr, "How many tokens a query sees, itself included.",
+       "每个查询能看到的词元数，包括它自己。"}};
   static constexpr Descriptor descriptor{
       .name = "window", .title = "Sliding window", .title_zh = "滑动窗口",
       .paper = "Beltagy et al. 2020, Longformer: The Long-Document Transformer, arXiv:2004.05150",
