@@ -105,6 +105,24 @@ for (const browser of browsers()) {
       assert.deepEqual([...page.errors, ...again.errors], []);
     });
 
+    test('learns from a text of the user', async (t) => {
+      const page = await open(browser, `${short}&start=0`);
+      t.after(() => page.close());
+      const offer = (text) => page.evaluate((value) => {
+        window.deep('lengthwise-settings textarea').value = value;
+        window.deepAll('lengthwise-settings button')[0].click();
+        return window.deep('lengthwise-settings').updateComplete;
+      }, text);
+      await offer('too short');
+      assert.match(await page.evaluate(() => window.deep('lengthwise-settings [role=alert]').textContent), /20,000/);
+      await offer('abcdefgh'.repeat(4000));
+      await press(page, 'start');
+      await page.waitFor(finished, { timeout: 120_000 });
+      const losses = await page.evaluate(() => window.deep('lengthwise-experiment').lab.runs.map((run) => run.tests.get(32).loss));
+      assert.ok(losses.every((loss) => loss < 2.3), `of eight letters the loss soon is ln 8 or less, not ${losses}`);
+      assert.deepEqual(page.errors, []);
+    });
+
     test('says what is wrong with an encoding, and works afterwards', async (t) => {
       const page = await open(browser, `${short}&start=0`);
       t.after(() => page.close());

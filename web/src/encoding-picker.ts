@@ -60,8 +60,8 @@ export class EncodingPicker extends Localised {
     const { catalogue, chosen, dress, t } = this;
     const descriptor = catalogue.find((d) => d.name === spec);
     const on = chosen.includes(spec), title = shortTitle(spec, catalogue, this.language), { stroke, dash } = dress(spec);
-    return html`<li class=${on ? 'chosen' : ''} style="--hue: ${stroke}" @pointerenter=${() => this.point(spec)} @pointerleave=${() => this.point('')}>
-      <button class="name" aria-pressed=${on} @focus=${() => this.point(spec)} @blur=${() => this.point('')}
+    return html`<li class=${on ? 'chosen' : ''} style="--hue: ${stroke}" @pointerenter=${(e: PointerEvent) => e.pointerType === 'mouse' && this.point(spec)} @pointerleave=${() => this.point('')}>
+      <button class="name" aria-pressed=${on} @focus=${(e: Event) => (e.target as Element).matches(':focus-visible') && this.point(spec)} @blur=${() => this.point('')}
         @click=${() => this.choose(on ? chosen.filter((s) => s !== spec) : [...chosen, spec])}>
         <svg viewBox="0 0 14 6" aria-hidden="true"><path d="M0 3H14" style="stroke: ${stroke}; stroke-width: 3; stroke-dasharray: ${dash ? '4 1' : ''}"/></svg>${title}</button>
       ${descriptor
