@@ -1,6 +1,6 @@
 // Fetching Debian packages of another suite through the machine's own apt configuration (mirrors,
 // proxies, keyrings), with private state folders: nothing on the system is touched.
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync, existsSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { ask, distribution, meter, Problem, run } from './host.mjs';
 
@@ -60,18 +60,27 @@ const HOOKS = ['APT::Update::Pre-Invoke', 'APT::Update::Post-Invoke', 'APT::Upda
   'Acquire::IndexTargets::deb::DEP-11-icons-large-hidpi', 'Acquire::IndexTargets::deb::Contents-deb'];
 
 export class PrivateApt {
-  /** @param {string} folder private state  @param {string} suite code name to fetch from */
-  constructor(folder, suite) {
-    this.folder = folder;
+  /** @param {string} cache where private state and downloads go  @param {string} suite code name to fetch from */
+  constructor(cache, suite) {
+    // One per process: the apt of a set-up that was killed may still be at work in its own.
+    this.folder = join(cache, `apt-${process.pid}`);
+    this.debs = join(cache, 'debs');
     this.suite = suite;
+    for (const name of readdirSync(cache).filter((each) => each.startsWith('apt-'))) {
+      rmSync(join(cache, name), { recursive: true, force: true });
+    }
+  }
+
+  /** Leaves nothing behind. */
+  close() {
+    for (const path of [this.folder, this.debs]) rmSync(path, { recursive: true, force: true });
   }
 
   /** Writes the derived sources and reads the package lists. */
   async open() {
     const at = (...names) => join(this.folder, ...names);
-    for (const path of ['lists/partial', 'cache/archives/partial', 'sources', 'debs', 'none']) {
-      mkdirSync(at(path), { recursive: true });
-    }
+    for (const path of ['lists/partial', 'cache/archives/partial', 'sources', 'none']) mkdirSync(at(path), { recursive: true });
+    mkdirSync(this.debs, { recursive: true });
     const { codename } = distribution();
     // Sources may say "stable" for the code name; but so do many strangers' sources, hence only then.
     const found = [[codename], ['stable', 'oldstable', 'testing', 'sid']].some((names) => {
@@ -125,7 +134,7 @@ export class PrivateApt {
 
   /** Downloads packages (apt checks their signatures and hashes); gives their .deb paths. */
   async download(packages, label) {
-    const debs = join(this.folder, 'debs');
+    const { debs } = this;
     const list = ask('apt-get', ['-c', this.config, 'download', '--print-uris', ...packages], { cwd: debs });
     const files = [...(list ?? '').matchAll(/^'[^']*' (\S+) (\d+)/gm)]
       .map(([, name, size]) => ({ path: join(debs, name), size: Number(size) }));

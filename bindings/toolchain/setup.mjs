@@ -58,14 +58,15 @@ async function systemTools() {
 /** A private apt, opened when the first package is needed. */
 function packageSource(cache) {
   let opened;
-  return async () => {
+  const open = async () => {
     if (opened) return opened;
-    const apt = new PrivateApt(join(cache, 'apt'), suite());
+    const apt = new PrivateApt(cache, suite());
     say(`reading the package lists of ${distribution().id} ${apt.suite} (into the cache folder, nothing on the system changes)`);
     await apt.open();
     opened = apt;
     return apt;
   };
+  return { open, close: () => opened?.close() };
 }
 
 async function emscripten(cache, source) {
@@ -81,7 +82,7 @@ async function emscripten(cache, source) {
   const home = join(cache, `emscripten-${suite()}-${RECIPE}`);
   if (existsSync(home)) redress(home, interpreter);
   else {
-    const apt = await source();
+    const apt = await source.open();
     const debs = await apt.download(emscriptenPackages(apt), 'downloading Emscripten:');
     say('unpacking Emscripten (about 400 MB of disk)');
     await makePrefix(debs, home, interpreter);
@@ -115,7 +116,7 @@ async function headers(cache, source) {
     const system = join('/usr/include', name);
     if (existsSync(system) && good(system)) symlinkSync(system, join(folder, name));
     else {
-      const apt = await source();
+      const apt = await source.open();
       const debs = await apt.download([wanted], `downloading ${wanted}:`);
       const part = join(cache, 'include.part');
       rmSync(part, { recursive: true, force: true });
@@ -163,7 +164,7 @@ export async function ensureToolchain() {
       await systemTools();
       const source = packageSource(cache);
       tools = { ...await emscripten(cache, source), headers: await headers(cache, source) };
-      rmSync(join(cache, 'apt'), { recursive: true, force: true });
+      source.close();
       writeFileSync(`${stamp}.part`, JSON.stringify({ key: fingerprint(), tools }, null, 2));
       renameSync(`${stamp}.part`, stamp);
     });
