@@ -33,7 +33,7 @@ export interface EncodingShape {
 /** A rectangle of scores: `queries` rows, the first of them token `offset`, against `keys` columns. */
 export interface Rectangle {
   queries?: number;
-  /** Default: as many as `queries`, or as `positions`. */
+  /** Default: as many as `positions`, or up to the last query. */
   keys?: number;
   /** Which token the first query is. Default `keys − queries`: the queries are the latest tokens. */
   offset?: number;
@@ -191,7 +191,10 @@ export class Encoding extends Handle<NativeEncoder> {
     });
   }
 
-  /** What is added to the scores, `[heads][queries][keys]`, without the mask. @param scores a length, or a rectangle. */
+  /**
+   * What is added to the scores, `[heads][queries][keys]`. The mask is not in it: what a causal one hides means nothing.
+   * @param scores a length, or a rectangle.
+   */
   bias(scores: number | Rectangle): Float32Array<ArrayBuffer> {
     return borrow(this.#core, (scratch) => {
       const { queries, keys, offset } = this.#rectangle(scratch, scores);
@@ -302,8 +305,9 @@ export class Encoding extends Handle<NativeEncoder> {
     check.keys('scores', scores, ['queries', 'keys', 'offset', 'positions']);
     const some = scores.queries ?? scores.keys ?? scores.positions?.length;
     const queries = check.count('queries', some, MOST_TOKENS);
-    const keys = check.count('keys', scores.keys ?? scores.positions?.length ?? queries, MOST_TOKENS);
-    const offset = check.integer('offset', scores.offset ?? Math.max(keys - queries, 0), 0, MOST_TOKENS - queries);
+    const given = scores.offset === undefined ? undefined : check.integer('offset', scores.offset, 0, MOST_TOKENS - queries);
+    const keys = check.count('keys', scores.keys ?? scores.positions?.length ?? (given ?? 0) + queries, MOST_TOKENS);
+    const offset = given ?? Math.max(keys - queries, 0);
     const length = Math.max(keys, offset + queries);
     if (scores.positions) check.exactly('positions', scores.positions.length, length, `${queries} queries from ${offset} and ${keys} keys`);
     this.#plan(scratch, 'positions', scores.positions ?? length);

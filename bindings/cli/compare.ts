@@ -8,6 +8,8 @@ import { integerArgument, integersArgument, listArgument, numberArgument } from 
 import { corpus } from './corpus.js';
 import { printJson, printTable } from './output.js';
 
+const DEFAULT = ['nope', 'sinusoidal', 'learned:overflow=clamp', 'rope', 'alibi', 't5'];
+
 interface Options {
   encodings: string[];
   task: Task;
@@ -30,8 +32,8 @@ interface Options {
 export function compareCommand(): Command {
   return new Command('compare')
     .description('Trains a tiny transformer with each encoding at a short length and tests it at longer ones.')
-    .option('--encodings <a,b,…>', 'what to compare; options as in rope:base=500000, several at once as in rope+log_n', listArgument,
-      ['nope', 'sinusoidal', 'learned:overflow=clamp', 'rope', 'alibi', 't5'])
+    .addOption(new Option('--encodings <a,b,…>', 'what to compare; options as in rope:base=500000, several at once as in rope+log_n')
+      .argParser(listArgument).default(DEFAULT, DEFAULT.join()))
     .addOption(new Option('--task <task>', 'what to learn').choices(['text', 'copy', 'recall']).default('text'))
     .option('--text <file>', 'a text of your own; its last tenth is kept for the test')
     .option('--train-length <n>', 'tokens in a training sequence', integerArgument(1), 64)

@@ -37,7 +37,7 @@ export function showCommand(): Command {
     .option('--no-causal', 'let tokens see what comes after them')
     .option('--seed <s>', 'of learned parameters', integerArgument(0), 0)
     .option('--queries <n>', 'rows of bias and pattern (default: 8, or as many as positions)', integerArgument(1))
-    .option('--keys <m>', 'columns of bias and pattern (default: as many as queries)', integerArgument(1))
+    .option('--keys <m>', 'columns of bias and pattern (default: as many as positions, or up to the last query)', integerArgument(1))
     .option('--offset <o>', 'which token the first query is (default: keys − queries)', integerArgument(0))
     .option('--positions <json>', 'the numbers that tokens 0, 1, … carry (default: 0, 1, …)', numbersArgument)
     .option('--apply <json>', 'rotate this: one vector [D], at every position, or a vector for each position [n][D]', jsonArgument)
@@ -73,7 +73,7 @@ Examples:
 
 function describe(encoding: Encoding, options: Options): Record<string, unknown> {
   const queries = options.queries ?? options.keys ?? options.positions?.length ?? 8;
-  const keys = options.keys ?? options.positions?.length ?? queries;
+  const keys = options.keys ?? options.positions?.length ?? (options.offset ?? 0) + queries;
   const offset = options.offset ?? Math.max(keys - queries, 0);
   const tokens = options.positions ?? Math.max(keys, offset + queries);
   const rectangle = { queries, keys, offset, positions: options.positions };
