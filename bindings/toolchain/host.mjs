@@ -103,10 +103,9 @@ export const hasApt = () => Boolean(which('apt-get') && which('dpkg-deb'));
  */
 export async function install(packages, purpose) {
   const list = packages.join(' ');
-  const one = packages.length === 1 ? 'is' : 'are';
-  if (!hasApt()) throw new Problem(`Please install ${list}, which ${one} needed to ${purpose}.`);
+  if (!hasApt()) throw new Problem(`Please install ${list} (needed to ${purpose}).`);
   const command = `apt-get install ${list}`;
-  if (!isRoot) throw new Problem(`Please run "sudo ${command}": ${one} needed to ${purpose}.`);
+  if (!isRoot) throw new Problem(`Please run "sudo ${command}" (needed to ${purpose}).`);
   say(`installing ${list} (needed to ${purpose})`);
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
   const args = ['install', '-y', '-q', '--no-install-recommends', '-o', 'DPkg::Lock::Timeout=300', ...packages];
@@ -115,7 +114,7 @@ export async function install(packages, purpose) {
     await run('apt-get', args, { env });
   } catch (error) {
     say(error.message);
-    throw new Problem(`"${command}" failed, please mend that by hand: ${one} needed to ${purpose}.`);
+    throw new Problem(`"${command}" failed, please mend that by hand (needed to ${purpose}).`);
   }
 }
 

@@ -74,7 +74,8 @@ async function emscripten(cache, source) {
   if (found) return { ...found, home: null };
   const { id, version } = distribution();
   if (id === 'debian' && version >= 13 && isRoot) {
-    await install(['emscripten'], 'compile to WebAssembly (about 2 GB on disk)');
+    say('Debian\'s own Emscripten takes about 2.5 GB of disk: this may last some minutes');
+    await install(['emscripten'], 'compile to WebAssembly');
     const fresh = installedEmscripten();
     if (fresh) return { ...fresh, home: null };
   }
