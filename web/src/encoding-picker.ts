@@ -29,8 +29,8 @@ export class EncodingPicker extends Localised {
     [popover] { width: min(380px, calc(100vw - 24px)); margin: 0; inset: auto; border: 1px solid var(--lw-line); border-radius: 8px; padding: 16px 18px; background: var(--lw-raised); color: var(--lw-ink); box-shadow: 0 12px 40px rgb(0 0 0 / .16); }
     [popover] h2 { font: 600 20px/1.2 var(--lw-serif); margin-bottom: 2px; }
     a { color: inherit; }
-    dl { display: grid; grid-template-columns: max-content 1fr; gap: 4px 12px; margin: 10px 0 0; font-size: 13px; }
-    dt { color: var(--lw-muted); } dd { margin: 0; }
+    dl { margin: 10px 0 0; font-size: 13px; }
+    dt { color: var(--lw-muted); font-size: 12px; margin-top: 8px; } dd { margin: 0; }
     .close { position: absolute; right: 8px; top: 8px; width: 28px; height: 28px; font-size: 18px; color: var(--lw-muted); }
   `];
   @property({ attribute: false }) catalogue: Descriptor[] = [];
