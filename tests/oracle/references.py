@@ -241,6 +241,8 @@ def t5_bucket(delta, buckets, max_distance, causal):
     ("", {"heads": 1}, [0, 16, 32, 64, 127, 128, 129, 2000]),
     ("", {"heads": 1, "causal": False}, [0, 8, 16, 32, 63, 64, 65, 127, 128]),
     ("buckets=8:max_distance=64", {"heads": 1}, 70),
+    ("buckets=10:max_distance=160", {"heads": 1}, [0, 10, 20, 40, 80, 160]),
+    ("buckets=18:max_distance=128", {"heads": 1, "causal": False}, [0, 8, 16, 32, 64, 128]),
     ("buckets=6:max_distance=24", {"heads": 2}, 30),
     ("buckets=9:max_distance=20:scaled=false", {"heads": 2}, [0, 3, 6, 9, 12, 15, 18, 21, 24]),
     ("buckets=12:max_distance=15", {"heads": 2, "causal": False}, [0, 1.5, 2, 7, 9, 30]),
