@@ -93,7 +93,12 @@ void TaskSource::test_sequence(int index, int count, int length, Batch& out) con
     Random random(uint64_t(length) << 32 | uint32_t(index), 7);
     return fill(length, random, out.tokens.data(), out.weights.data());
   }
-  size_t room = test_.size() - (length + 1), start = count > 1 ? size_t(double(room) * index / (count - 1)) : 0;
+  // Up to 16 stretches spread evenly over the text, read from end to end: lengths that divide a stretch see the same bytes,
+  // so that a difference between lengths is not a difference between texts.
+  size_t total = size_t(count) * length, stretch = std::max<size_t>(length, total / 16 / length * length);
+  if (stretch >= test_.size()) stretch = length;
+  size_t at = size_t(index) * length, stretches = (total + stretch - 1) / stretch, room = test_.size() - (stretch + 1);
+  size_t start = (stretches > 1 ? room * (at / stretch) / (stretches - 1) : 0) + at % stretch;
   std::copy_n(test_.data() + start, length + 1, out.tokens.data());
   std::fill_n(out.weights.data(), length, 1.f);
 }

@@ -34,7 +34,7 @@ class TaskSource {
   Error check_length(const char* name, int length) const;
   // Text: windows of exactly `longest`. Copy and recall: one length for the batch, uniform in [longest/2, longest].
   void train_batch(int sequences, int longest, Random& random, Batch& out) const;
-  // Sequence `index` of `count`: the same for every model. Text: windows spread evenly over the test text.
+  // Sequence `index` of `count`: the same for every model. Text: windows of stretches spread over the test text.
   void test_sequence(int index, int count, int length, Batch& out) const;
 
  private:

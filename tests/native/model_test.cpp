@@ -236,6 +236,30 @@ TEST_CASE("tasks: copy and recall hold what they say") {
   }
 }
 
+TEST_CASE("tasks: the same bytes are tested at every length that divides a stretch") {
+  std::vector<unsigned char> text(50000);
+  Random r(4);
+  for (auto& byte : text) byte = (unsigned char)r.below(256);
+  TaskSource source(Task::text);
+  REQUIRE(!source.set_text(text.data(), 100, text.data(), text.size()));
+  auto targets = [&](int length) {
+    std::vector<int> all;
+    Batch b;
+    for (int i = 0; i < 16384 / length; i++) {
+      source.test_sequence(i, 16384 / length, length, b);
+      all.insert(all.end(), b.tokens.begin() + 1, b.tokens.end());
+    }
+    return all;
+  };
+  auto expected = targets(1024);
+  for (int length : {1, 64, 128, 512}) CHECK(targets(length) == expected);
+  CHECK(targets(2048).size() == expected.size());
+  CHECK(source.check_length("test length", 50000).text.find("50000") != std::string::npos);
+  Batch b;
+  source.test_sequence(0, 1, 49999, b);  // the longest there is
+  CHECK(b.tokens[49999] == text[49999]);
+}
+
 TEST_CASE("sampling: greedy, top-k, top-p and temperature follow the distribution") {
   float logits[] = {std::log(0.5f), std::log(0.3f), std::log(0.15f), std::log(0.05f)};
   Random r(1);
