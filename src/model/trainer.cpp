@@ -56,13 +56,15 @@ void Trainer::loss_and_gradient(const int* tokens, const float* weights, int bat
 Error Trainer::step(const int* tokens, const float* weights, int batch, int length) {
   const size_t rows = size_t(batch) * length;
   if (Error e = model_.check_tokens(tokens, long(batch) * (length + 1))) return e;
-  if (!dnorm_.resize(rows * model_.config().width) || !losses_.resize(rows) || !weights_.resize(rows) || !targets_.resize(rows))
-    return out_of_memory("the training step", 4.0 * rows * (model_.config().width + 3));
+  if (!dnorm_.resize(rows * model_.config().width) || !losses_.resize(rows) || !weights_.resize(rows) || !targets_.resize(rows) || !inputs_.resize(rows))
+    return out_of_memory("the training step", 4.0 * rows * (model_.config().width + 4));
+  for (int b = 0; b < batch; b++)  // the model takes sequences without their last target
+    std::copy_n(tokens + size_t(b) * (length + 1), length, inputs_.data() + size_t(b) * length);
   gradients_.fill(0);
   model_.bind(gradients_.data());
-  if (Error e = model_.forward(tokens, batch, length, true, &ids_)) return e;
+  if (Error e = model_.forward(inputs_.data(), batch, length, true, &ids_)) return e;
   loss_and_gradient(tokens, weights, batch, length);
-  if (Error e = model_.backward(tokens, batch, length, dnorm_.data(), gradients_.data())) return e;
+  if (Error e = model_.backward(inputs_.data(), batch, length, dnorm_.data(), gradients_.data())) return e;
   info_.learning_rate = learning_rate(optimiser_.step, config_.optimiser);
   bool finite = optimiser_step(model_.parameters(), gradients_.data(), gradients_.size(), segments_, optimiser_, config_.optimiser,
                                &info_.gradient_norm);

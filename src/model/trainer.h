@@ -41,7 +41,7 @@ class Trainer {
   Random batches_, ids_;
   OptimiserState optimiser_;
   Buffer<float> gradients_, dnorm_, logits_, losses_, weights_;
-  Buffer<int> targets_;
+  Buffer<int> inputs_, targets_;  // [rows]
   Buffer<float> state_;  // header, then first and second moments
 };
 
