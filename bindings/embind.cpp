@@ -50,6 +50,7 @@ class Encoder {
     json.field("pairs", double(plan_.rotation.pairs)).field("pairing", plan_.rotation.pairing == Pairing::half ? "half" : "interleaved");
     json.field("scoreScale", plan_.score_scale ? double(plan_.score_scale) : 1 / std::sqrt(double(stack_.shape().head_dim)));
     json.field("embeddingScale", double(plan_.embedding_scale)).field("lengthDependent", stack_.length_dependent());
+    json.field("readsInput", std::any_of(stack_.encodings().begin(), stack_.encodings().end(), [](auto& e) { return e->descriptor().reads_input; }));
     json.field("learned", stack_.learned()).key("parameters").open('[');
     for (Parameter* p : stack_.parameters())
       json.open('{').field("name", p->name).field("rows", double(p->rows)).field("columns", double(p->columns))

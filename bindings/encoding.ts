@@ -55,6 +55,7 @@ export type EncodingParameters = Record<string, { rows: number; columns: number;
 interface Description {
   spec: string;
   doors: Door[];
+  readsInput: boolean;
   pairs: number;
   pairing: Pairing;
   scoreScale: number;
@@ -227,7 +228,7 @@ export class Encoding extends Handle<NativeEncoder> {
    * @param v as `k`.
    * @param options `offset`: which token the first query is (default `keys − queries`; rows before token 0 see nothing
    * and give zeros); `positions`: the numbers that the tokens carry; `x`: the layer's input `[queries][width]`, which
-   * encodings with a content term read.
+   * forget gates read.
    * @returns `[queries][heads][headDim]`
    */
   attention(
@@ -249,7 +250,7 @@ export class Encoding extends Handle<NativeEncoder> {
     const queries = rows - unseeing;
     const x = options.x === undefined ? undefined : check.floats('x', options.x);
     if (x) check.exactly('x', x.length, rows * width, `${rows} rows of width ${width}`);
-    else if (this.#opens('content')) throw new RangeError(`x is missing; '${this.spec}' has a content term and needs the layer's input [queries][width]`);
+    else if (this.#description.readsInput) throw new RangeError(`x is missing; '${this.spec}' reads the layer's input [queries][width]`);
     const result = new Float32Array(rows * rowSize);
     if (queries === 0) return result;
     return borrow(this.#core, (scratch) => {

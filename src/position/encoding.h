@@ -33,6 +33,7 @@ struct Descriptor {
   const char* past_note_zh;
   bool causal_only = false;
   bool per_layer = false;     // learned parameters: one set for each layer (default: one set shared by all layers)
+  bool reads_input = false;   // its content term reads Sequence::x
   bool counts_tokens = false; // its content term counts tokens, so that it cannot follow numbers from the ids door
 };
 

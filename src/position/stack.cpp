@@ -8,13 +8,13 @@ namespace {
 
 Error check_shape(const Shape& s) {
   const int largest = 1 << 14;
-  struct { const char* name; int value, most; } sizes[] = {{"heads", s.heads, 1024}, {"kv_heads", s.kv_heads, 1024},
-      {"head_dim", s.head_dim, largest}, {"width", s.width, largest}, {"trained_length", s.trained_length, 1 << 24}};
+  struct { const char* name; int value, most; } sizes[] = {{"heads", s.heads, 1024}, {"kvHeads", s.kv_heads, 1024},
+      {"headDim", s.head_dim, largest}, {"width", s.width, largest}, {"trainedLength", s.trained_length, 1 << 24}};
   for (auto& size : sizes)
     if (size.value < 1 || size.value > size.most)
       return {std::string(size.name) + " is " + std::to_string(size.value) + "; allowed: 1 to " + std::to_string(size.most)};
   if (s.heads % s.kv_heads)
-    return {"kv_heads is " + std::to_string(s.kv_heads) + "; allowed: a divisor of heads (" + std::to_string(s.heads) + ")"};
+    return {"kvHeads is " + std::to_string(s.kv_heads) + "; allowed: a divisor of heads (" + std::to_string(s.heads) + ")"};
   return {};
 }
 
@@ -91,7 +91,7 @@ Error Stack::add(std::string_view term) {
   }
   if (d.causal_only && !shape_.causal) return {std::string(name) + " is asked for with causal = false; allowed: causal = true"};
   if (opens(d.doors, Door::rotation) && shape_.head_dim % 2)
-    return {"head_dim is " + std::to_string(shape_.head_dim) + "; allowed with " + std::string(name) + ": even numbers"};
+    return {"headDim is " + std::to_string(shape_.head_dim) + "; allowed with " + std::string(name) + ": even numbers"};
   if (Error e = entry->check(options, shape_)) return e;
   encodings_.push_back(entry->make(options, shape_));
   learned_ = learned_ || !encodings_.back()->parameters().empty();
@@ -108,7 +108,7 @@ Error Stack::check() const {
       if (rotates) return {"encoding has two rotations, " + std::string(rotates->descriptor().name) + " and " + d.name + "; allowed: one"};
       rotates = e.get();
       if (int least = 2 * e->rotary().pairs; shape_.head_dim < least)
-        return {"head_dim is " + std::to_string(shape_.head_dim) + "; allowed with " + d.name + ": at least " + std::to_string(least)};
+        return {"headDim is " + std::to_string(shape_.head_dim) + "; allowed with " + d.name + ": at least " + std::to_string(least)};
     }
     double size = 0, most = 4e8;
     for (auto& p : e->parameters()) size += double(p.rows) * p.columns;

@@ -64,27 +64,27 @@ TEST_CASE("what is refused, and how") {
   CHECK(complaint("rope:base=2:base=3") == "rope:base is given twice; allowed: once");
   CHECK(complaint("alibi+alibi") == "encoding names alibi twice; allowed: each once");
   CHECK(complaint("rope+dynamic_ntk") == "encoding has two rotations, rope and dynamic_ntk; allowed: one");
-  CHECK(complaint("rope", shape(1, 5, 5, 8)) == "head_dim is 5; allowed with rope: even numbers");
-  CHECK(complaint("rope:fraction=0.4") == "rope:fraction turns less than two of head_dim = 4 dimensions; allowed: fraction·head_dim ≥ 2");
+  CHECK(complaint("rope", shape(1, 5, 5, 8)) == "headDim is 5; allowed with rope: even numbers");
+  CHECK(complaint("rope:fraction=0.4") == "rope:fraction turns less than two of headDim = 4 dimensions; allowed: fraction·headDim ≥ 2");
   CHECK(complaint("cope", shape(1, 4, 4, 8, false)) == "cope is asked for with causal = false; allowed: causal = true");
   CHECK(complaint("alibi:form=asymmetric") == "alibi:form is \"asymmetric\" with causal = true; allowed: symmetric");
   CHECK(complaint("t5:buckets=7", shape(1, 4, 4, 8, false)) == "t5:buckets is 7; allowed with causal = false: even numbers from 4");
   CHECK(complaint("t5:max_distance=16") == "t5:max_distance is 16; allowed with buckets=32: more than 16");
-  CHECK(complaint("log_n", shape(1, 4, 4, 1)) == "trained_length is 1; allowed with log_n: at least 2");
+  CHECK(complaint("log_n", shape(1, 4, 4, 1)) == "trainedLength is 1; allowed with log_n: at least 2");
   CHECK(complaint("random_sorted+shaw") == "shaw counts tokens and cannot follow the numbers of random_sorted; allowed: one of the two");
   CHECK(complaint("learned", shape(1, 2, 1 << 14, 1 << 24)) == "learned has 274877906944 parameters; allowed: at most 400000000");
   CHECK(complaint("nope", shape(3, 4, 4, 8, true, 2)) == "kv_heads is 2; allowed: a divisor of heads (3)");
   CHECK(complaint("nope", shape(0, 4, 4, 8)) == "heads is 0; allowed: 1 to 1024");
-  CHECK(complaint("nope", shape(1, 4, 4, -5)) == "trained_length is -5; allowed: 1 to 16777216");
+  CHECK(complaint("nope", shape(1, 4, 4, -5)) == "trainedLength is -5; allowed: 1 to 16777216");
   CHECK(complaint(std::string(5000, 'x')) == "encoding has 5000 characters; allowed: at most 4096");
 
   CHECK(plan_complaint("nope", std::vector<double>{}) == "length is 0; allowed: 1 to 16777216");
   CHECK(plan_complaint("nope", {0, NAN}) == "positions[1] is nan; allowed: numbers from -2^53 to 2^53");
   CHECK(plan_complaint("nope", {-1e300}) == "positions[0] is -1e+300; allowed: numbers from -2^53 to 2^53");
   CHECK(plan_complaint("learned", counted(9, 0)) ==
-        "length is 9 with a position 8, but the table of learned has trained_length = 8 rows; allowed: positions 0 to 7, or overflow=clamp or interpolate");
+        "length is 9 with a position 8, but the table of learned has trainedLength = 8 rows; allowed: positions 0 to 7, or overflow=clamp or interpolate");
   CHECK(plan_complaint("random_sorted:max=8", counted(9, 0)) == "length is 9; allowed with random_sorted:max=8: at most 8");
-  CHECK(plan_complaint("random_sorted+learned", counted(8, 0)).find("trained_length = 8") != std::string::npos);
+  CHECK(plan_complaint("random_sorted+learned", counted(8, 0)).find("trainedLength = 8") != std::string::npos);
 }
 
 TEST_CASE("every option refuses what lies outside") {

@@ -127,6 +127,7 @@ test('attention refuses what does not fit', () => {
   assert.throws(() => lw.attention(x, x, x, { headDim: 4, offset: 1.5 }), RangeError);
   assert.throws(() => lw.attention(x, x, x, { headDim: 4, ofset: 1 }), TypeError);
   assert.throws(() => lw.attention(x, x, x, { headDim: 4, encoding: 'forget_gate' }), /x is missing/);
+  assert.equal(lw.attention(x, x, x, { headDim: 4, encoding: 'shaw' }).length, x.length); // content, but not of the layer's input
   assert.throws(() => lw.attention('text', x, x, { headDim: 4 }), TypeError);
 });
 

@@ -17,7 +17,7 @@ struct ForgetGate {
       .doors = unsigned(Door::content), .options = {}, .past = Past::same,
       .past_note = "What the gates have forgotten no longer counts, however long the input is.",
       .past_note_zh = "被门遗忘的内容不再起作用，与输入长度无关。",
-      .causal_only = true, .per_layer = true};
+      .causal_only = true, .per_layer = true, .reads_input = true};
 
   ForgetGate(const Options&, const Shape& s) : heads(s.heads), width(s.width) {
     parameters.push_back({Parameter::normal, "weight", heads, width, 0.02});

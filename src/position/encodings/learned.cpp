@@ -37,7 +37,7 @@ struct LearnedTable {
       for (double p : positions)
         if (p < 0 || p > L_ - 1)
           return {"length is " + std::to_string(positions.size()) + " with a position " + number_text(p) +
-                  ", but the table of learned has trained_length = " + std::to_string(L_) + " rows; allowed: positions 0 to " +
+                  ", but the table of learned has trainedLength = " + std::to_string(L_) + " rows; allowed: positions 0 to " +
                   std::to_string(L_ - 1) + ", or overflow=clamp or interpolate"};
     return {};
   }

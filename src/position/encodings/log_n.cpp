@@ -23,7 +23,7 @@ struct LogN {
       : unclipped_(o.flag("unclipped")), heads_(s.heads), log_trained_(std::log(double(s.trained_length))) {}
   static Error check(const Options&, const Shape& s) {
     if (s.trained_length >= 2) return {};
-    return {"trained_length is " + std::to_string(s.trained_length) + "; allowed with log_n: at least 2"};
+    return {"trainedLength is " + std::to_string(s.trained_length) + "; allowed with log_n: at least 2"};
   }
 
   void scale(std::span<const int> seen, float* out) const {

@@ -35,7 +35,7 @@ struct Rope {
   }
   static Error check(const Options& o, const Shape& s) {
     if (layout(o, s).turning) return {};
-    return {"rope:fraction turns less than two of head_dim = " + std::to_string(s.head_dim) + " dimensions; allowed: fraction·head_dim ≥ 2"};
+    return {"rope:fraction turns less than two of headDim = " + std::to_string(s.head_dim) + " dimensions; allowed: fraction·headDim ≥ 2"};
   }
   void initialise(Random&) {
     for (auto& p : parameters) for (int k = 0; k < turning_; k++) p.value[k] = float(frequency_[k]);
