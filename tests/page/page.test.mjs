@@ -33,7 +33,7 @@ const finished = () => window.deep('lengthwise-experiment').lab.runs.every((run)
 const sleep = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
 
 for (const browser of browsers()) {
-  describe(browser.name, { skip: browser.skip, timeout: 300_000 }, () => {
+  describe(browser.name, { skip: browser.skip, timeout: 900_000 }, () => {
     test('starts by itself, trains, tests and draws', async (t) => {
       const page = await open(browser, short);
       t.after(() => page.close());
