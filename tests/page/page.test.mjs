@@ -37,7 +37,7 @@ for (const browser of browsers()) {
     test('starts by itself, trains, tests and draws', async (t) => {
       const page = await open(browser, short);
       t.after(() => page.close());
-      await page.waitFor(finished, { timeout: 120_000 });
+      await page.waitFor(finished, { timeout: 300_000 });
       const runs = await page.evaluate(() => window.deep('lengthwise-experiment').lab.runs.map((run) => (
         { ...run, losses: [...run.losses], tests: [...run.tests.values()].map((test) => ({ ...test, byPosition: test.byPosition.length })), refused: null })));
       const mean = (values) => values.reduce((a, b) => a + b) / values.length;
@@ -64,7 +64,7 @@ for (const browser of browsers()) {
       await sleep(4000);
       assert.equal(await steps(page), 0, 'a link that forbids it must not start');
       await press(page, 'start');
-      await page.waitFor(() => window.deep('lengthwise-experiment').lab.runs[0].step > 10, { timeout: 60_000 });
+      await page.waitFor(() => window.deep('lengthwise-experiment').lab.runs[0].step > 10, { timeout: 180_000 });
       await press(page, 'pause');
       await sleep(500);
       const paused = await steps(page);
@@ -72,7 +72,7 @@ for (const browser of browsers()) {
       assert.equal(await steps(page), paused);
       assert.match(await status(page), /^Paused/);
       await press(page, 'resume');
-      await page.waitFor((before) => window.deep('lengthwise-experiment').lab.runs.some((run) => run.step > before), { args: [paused], timeout: 60_000 });
+      await page.waitFor((before) => window.deep('lengthwise-experiment').lab.runs.some((run) => run.step > before), { args: [paused], timeout: 180_000 });
       await press(page, 'cancel');
       await sleep(300);
       const cancelled = await steps(page);
@@ -81,7 +81,7 @@ for (const browser of browsers()) {
       assert.equal(await steps(page), cancelled);
       assert.match(await status(page), /^Cancelled/);
       await press(page, 'start');
-      await page.waitFor(() => window.deep('lengthwise-experiment').lab.runs[0].step > 5, { timeout: 60_000 });
+      await page.waitFor(() => window.deep('lengthwise-experiment').lab.runs[0].step > 5, { timeout: 180_000 });
       assert.deepEqual(page.errors, []);
     });
 
@@ -117,7 +117,7 @@ for (const browser of browsers()) {
       assert.match(await page.evaluate(() => window.deep('lengthwise-settings [role=alert]').textContent), /20,000/);
       await offer('abcdefgh'.repeat(4000));
       await press(page, 'start');
-      await page.waitFor(finished, { timeout: 120_000 });
+      await page.waitFor(finished, { timeout: 300_000 });
       const losses = await page.evaluate(() => window.deep('lengthwise-experiment').lab.runs.map((run) => run.tests.get(32).loss));
       assert.ok(losses.every((loss) => loss < 1), `of eight letters in turn each tells the next, yet the losses are ${losses}`);
       assert.deepEqual(page.errors, []);
@@ -131,11 +131,11 @@ for (const browser of browsers()) {
       }, encodings);
       await choose(['rope:base=-1']);
       await press(page, 'start');
-      await page.waitFor(() => window.deep('.error') !== undefined, { timeout: 60_000 });
+      await page.waitFor(() => window.deep('.error') !== undefined, { timeout: 180_000 });
       assert.match(await status(page), /base/);
       await choose(['alibi']);
       await press(page, 'start');
-      await page.waitFor(finished, { timeout: 120_000 });
+      await page.waitFor(finished, { timeout: 300_000 });
       assert.deepEqual(page.errors, []);
     });
   });
