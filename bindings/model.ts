@@ -122,7 +122,9 @@ export class Model extends Handle<NativeModel> {
       const at = scratch.integers(tokens);
       const logits = scratch.space(this.config.vocabulary * 4);
       succeed(native.cacheFeed(at, tokens.length, logits));
-      return native.sample(logits, temperature, topK, topP);
+      const token = native.sample(logits, temperature, topK, topP);
+      if (token < 0) throw new RangeError('the scores of the next token are not finite; does the model hold NaN weights?');
+      return token;
     });
   }
 

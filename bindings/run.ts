@@ -153,8 +153,7 @@ export class Bench {
     for (const length of plan.testLengths) {
       if (this.#cancelled) return;
       const message = run.test(length, plan.testTokens);
-      if (message.startsWith('OutOfMemory')) succeed(message);
-      if (message) await emit({ type: 'refused', run: plan.run, step, length, message });
+      if (message) await emit({ type: 'refused', run: plan.run, step, length, message: message.replace(/^OutOfMemory: /, '') });
       else {
         const byPosition = readFloats(this.#core!, run.testByPosition(), run.testByPositionCount());
         await emit({ type: 'test', run: plan.run, step, length, result: { ...JSON.parse(run.testInfo()), byPosition } });

@@ -88,12 +88,12 @@ async function run(options: Options): Promise<void> {
   const finished = finish(job);
   bar.start(job.runs.length * steps, 0, { speed: 0 });
   const result = await finished.finally(() => bar.stop());
-  if (options.svg !== undefined) {
+  if (options.json) printJson(result);
+  else printResult(result);
+  if (options.svg !== undefined) { // last: a file that cannot be written must not cost the numbers
     const { drawStretch } = await import('./chart.js');
     await writeFile(options.svg, await drawStretch(result));
   }
-  if (options.json) printJson(result);
-  else printResult(result);
 }
 
 /** Waits for the result; an interrupt ends the experiment. */

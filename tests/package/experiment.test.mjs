@@ -63,6 +63,12 @@ test('a length that an encoding refuses is told, not fatal', async () => {
   assert.match(learned.tests[1].refused, /8/);
 });
 
+test('a length that does not fit into memory is told, and the shorter and later ones are measured', async () => {
+  const { encodings: [nope] } = await experiment({ ...TINY, encodings: ['nope'], task: 'copy', testLengths: [16, 2 ** 23, 32], workers: 0 }).finished;
+  assert.deepEqual(nope.tests.map((test) => test.refused === undefined), [true, false, true]);
+  assert.match(nope.tests[1].refused, /memory/);
+});
+
 test('a misspelt encoding comes to light before training', async () => {
   for (const workers of [0, 1]) {
     const events = [];

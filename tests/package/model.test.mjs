@@ -216,3 +216,13 @@ test('models leave nothing behind', async () => {
   for (let i = 0; i < 2000; i++) round();
   assert.equal(own.memoryBytes, before);
 });
+
+test('a model with NaN weights says so instead of giving a token', async () => {
+  const model = lw.model({ vocabulary: 16, width: 8, layers: 1, heads: 2 });
+  const file = model.save();
+  file.fill(0xff, file.length - 512); // tensors lie at the end; all ones is a NaN
+  const broken = lw.loadModel(file);
+  await assert.rejects(async () => { for await (const token of broken.generate([1], { tokens: 1 })) assert.fail(`got ${token}`); }, /not finite/);
+  broken.dispose();
+  model.dispose();
+});
