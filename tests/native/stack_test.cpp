@@ -73,7 +73,7 @@ TEST_CASE("what is refused, and how") {
   CHECK(complaint("log_n", shape(1, 4, 4, 1)) == "trainedLength is 1; allowed with log_n: at least 2");
   CHECK(complaint("random_sorted+shaw") == "shaw counts tokens and cannot follow the numbers of random_sorted; allowed: one of the two");
   CHECK(complaint("learned", shape(1, 2, 1 << 14, 1 << 24)) == "learned has 274877906944 parameters; allowed: at most 400000000");
-  CHECK(complaint("nope", shape(3, 4, 4, 8, true, 2)) == "kv_heads is 2; allowed: a divisor of heads (3)");
+  CHECK(complaint("nope", shape(3, 4, 4, 8, true, 2)) == "kvHeads is 2; allowed: a divisor of heads (3)");
   CHECK(complaint("nope", shape(0, 4, 4, 8)) == "heads is 0; allowed: 1 to 1024");
   CHECK(complaint("nope", shape(1, 4, 4, -5)) == "trainedLength is -5; allowed: 1 to 16777216");
   CHECK(complaint(std::string(5000, 'x')) == "encoding has 5000 characters; allowed: at most 4096");
