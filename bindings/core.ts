@@ -59,7 +59,7 @@ export interface NativeEncoder {
   bias(out: number, queries: number, keys: number, offset: number): void;
   pattern(out: number, queries: number, keys: number, offset: number): void;
   scale(out: number): void;
-  rotate(x: number, count: number, heads: number, first: number, inverse: boolean): string;
+  rotate(x: number, count: number, heads: number, first: number, key: boolean, adjoint: boolean): string;
   attention(q: number, k: number, v: number, x: number, out: number, queries: number, keys: number, offset: number): string;
   parameters(): number;
   parameterCount(): number;

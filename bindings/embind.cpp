@@ -48,7 +48,7 @@ class Encoder {
     json.open('{').field("spec", stack_.spec().c_str());
     write_doors(json, stack_.doors());
     json.field("pairs", double(plan_.rotation.pairs)).field("pairing", plan_.rotation.pairing == Pairing::half ? "half" : "interleaved");
-    json.field("scoreScale", plan_.score_scale ? double(plan_.score_scale) : 1 / std::sqrt(double(stack_.shape().head_dim)));
+    json.field("scoreScale", double(plan_.score_scale));
     json.field("embeddingScale", double(plan_.embedding_scale)).field("lengthDependent", stack_.length_dependent());
     json.field("readsInput", std::any_of(stack_.encodings().begin(), stack_.encodings().end(), [](auto& e) { return e->descriptor().reads_input; }));
     json.field("learned", stack_.learned()).key("parameters").open('[');
@@ -96,14 +96,14 @@ class Encoder {
     if (plan_.scale.empty()) std::fill_n(at<float>(out), n, 1.f);
     else std::copy_n(plan_.scale.data(), n, at<float>(out));
   }
-  std::string rotate(double x, double count, double heads, double first, bool inverse) {
+  std::string rotate(double x, double count, double heads, double first, bool key, bool adjoint) {
     Reader in;
     int dim = stack_.shape().head_dim, tokens, vectors, start;
     in.integer("count", count, 0, plan_.length, tokens);
     in.integer("heads", heads, 1, 1 << 16, vectors);
     in.integer("first", first, 0, plan_.length - count, start);
     if (in.error()) return in.error().text;
-    if (plan_.rotation.pairs) lw::rotate(plan_.rotation, at<float>(x), ptrdiff_t(vectors) * dim, tokens, vectors, dim, start, inverse);
+    if (plan_.rotation.pairs) lw::rotate(plan_.rotation, key ? lw::Side::key : lw::Side::query, at<float>(x), ptrdiff_t(vectors) * dim, tokens, vectors, dim, start, adjoint);
     return "";
   }
   std::string attention(double q, double k, double v, double x, double out, double queries, double keys, double offset) {

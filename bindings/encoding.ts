@@ -161,16 +161,18 @@ export class Encoding extends Handle<NativeEncoder> {
    * Rotates queries or keys.
    * @param x vectors `[count][heads][headDim]`; NaN stays NaN.
    * @param positions the position of each token, or that of the first one, the others following.
-   * @param options `heads` (default: the shape's), `inverse` turns back, `inPlace` writes into `x` (a Float32Array) and
+   * @param options `heads` (default: the shape's), `side`: queries (default) or keys, which differ where there is a gain,
+   * `inverse` turns back (the adjoint: a gain is applied once more), `inPlace` writes into `x` (a Float32Array) and
    * returns it, `length` is how many tokens there are (default: up to the last position), for encodings that ask.
    */
   rotate(
     x: ArrayLike<number>,
     positions: number | ArrayLike<number>,
-    options: { heads?: number; inverse?: boolean; inPlace?: boolean; length?: number } = {},
+    options: { heads?: number; side?: 'query' | 'key'; inverse?: boolean; inPlace?: boolean; length?: number } = {},
   ): Float32Array {
-    check.keys('rotate options', options, ['heads', 'inverse', 'inPlace', 'length']);
+    check.keys('rotate options', options, ['heads', 'side', 'inverse', 'inPlace', 'length']);
     const heads = check.count('heads', options.heads ?? this.#shape.heads);
+    const side = check.choice('side', options.side ?? 'query', ['query', 'key']);
     const inverse = check.flag('inverse', options.inverse ?? false);
     if (check.flag('inPlace', options.inPlace ?? false) && !(x instanceof Float32Array)) throw new TypeError('x must be a Float32Array to be rotated in place');
     const data = check.floats('x', x);
@@ -184,7 +186,7 @@ export class Encoding extends Handle<NativeEncoder> {
     return borrow(this.#core, (scratch) => {
       this.#plan(scratch, 'positions', where, options.length);
       const block = scratch.floats(data);
-      succeed(this.native.rotate(block, count, heads, 0, inverse));
+      succeed(this.native.rotate(block, count, heads, 0, side === 'key', inverse));
       const result = readFloats(this.#core, block, data.length);
       if (!options.inPlace) return result;
       data.set(result);

@@ -38,9 +38,9 @@ struct AttentionGradient { float *dq, *dk, *dv; PlanGradient* plan; };
                                       const float* dout, ptrdiff_t out_stride, const float* lse,
                                       const AttentionGradient& gradient, AttentionScratch& scratch);
 
-// Rotates head vectors in place: x + t·stride + h·head_dim for t < count, h < heads, by the plan's angles of token
-// first + t; inverse turns the other way (the backward of the forward). Gradient of the angles is rotate_backward's.
-void rotate(const Rotation& rotation, float* x, ptrdiff_t stride, int count, int heads, int head_dim, int first, bool inverse);
+// Rotates head vectors in place: x + t·stride + h·head_dim for t < count, h < heads, as queries or keys of token first + t;
+// adjoint turns the other way with the same gain: the backward of the forward, and its inverse where the gain is 1.
+void rotate(const Rotation& rotation, Side side, float* x, ptrdiff_t stride, int count, int heads, int head_dim, int first, bool adjoint);
 // rotated: the rotated vectors, dx: gradient with respect to them; angle [·][pairs] of token first + t += …
 void rotate_angle_backward(const Rotation& rotation, const float* rotated, const float* dx, ptrdiff_t stride, int count,
                            int heads, int head_dim, int first, float* angle);

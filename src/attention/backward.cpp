@@ -149,7 +149,7 @@ void block(const Job& job, int h, int i, int count) {
   clear(job.dq, size_t(count + missing) * W);
   if (!job.contents.empty()) clear(job.dq_content, size_t(count) * W);
   pack_rows(job.head_q(h, i), in.q_stride, count, D, job.factor, job.q);
-  rotate(job.plan.rotation, job.q, W, count, 1, D, i, false);
+  rotate(job.plan.rotation, Side::query, job.q, W, count, 1, D, i, false);
   pack_rows(job.dout + i * job.out_stride + head, job.out_stride, count, D, 1, job.out_gradient);
   float delta[block_rows];
   Interval all{0, 0};
@@ -164,7 +164,7 @@ void block(const Job& job, int h, int i, int count) {
 
   if (job.learns(&PlanGradient::angle))  // q carries the factor that dq still lacks
     rotate_angle_backward(job.plan.rotation, job.q, job.dq, W, count, 1, D, i, job.plan_gradient->angle.data());
-  rotate(job.plan.rotation, job.dq, W, count, 1, D, i, true);
+  rotate(job.plan.rotation, Side::query, job.dq, W, count, 1, D, i, true);
   for (int n = 0; n < count; n++) {
     float* dq = job.gradient.dq + (i + n) * in.q_stride + head;
     copy(job.dq + n * W, D, job.factor, dq);
@@ -178,7 +178,7 @@ void pack_head(const Job& job, int kv) {
   pack_rows(in.v + ptrdiff_t(kv) * D, in.v_stride, T, D, 1, job.keys);
   pack_panels(job.keys, T, D, job.value_panels);
   pack_rows(in.k + ptrdiff_t(kv) * D, in.k_stride, T, D, 1, job.keys);
-  rotate(job.plan.rotation, job.keys, job.W, T, 1, D, 0, false);
+  rotate(job.plan.rotation, Side::key, job.keys, job.W, T, 1, D, 0, false);
   pack_panels(job.keys, T, D, job.key_panels);
   clear(job.dk, 2 * size_t(T) * job.W);  // and dv
 }
@@ -188,7 +188,7 @@ void unpack_head(const Job& job, int kv) {
   const int D = in.head_dim, W = job.W, T = in.keys;
   if (job.learns(&PlanGradient::angle))
     rotate_angle_backward(job.plan.rotation, job.keys, job.dk, W, T, 1, D, 0, job.plan_gradient->angle.data());
-  rotate(job.plan.rotation, job.dk, W, T, 1, D, 0, true);
+  rotate(job.plan.rotation, Side::key, job.dk, W, T, 1, D, 0, true);
   for (int t = 0; t < T; t++) {
     copy(job.dk + ptrdiff_t(t) * W, D, 1, job.gradient.dk + t * in.k_stride + ptrdiff_t(kv) * D);
     copy(job.dv + ptrdiff_t(t) * W, D, 1, job.gradient.dv + t * in.v_stride + ptrdiff_t(kv) * D);
@@ -208,7 +208,7 @@ bool attention_backward(const AttentionInput& in, const Plan& plan, Contents con
   if (!scratch.floats.resize(end)) return false;
   float* base = scratch.floats.data();
   float *q = base + blocks, *keys = base + rows, *key_panels = base + panels, *s = base + scores, *raw = base + content_rows;
-  const Job job{in, plan, contents, gradient.plan, gradient, W, s_stride, score_scale(plan, D), out, dout, out_stride, lse,
+  const Job job{in, plan, contents, gradient.plan, gradient, W, s_stride, plan.score_scale, out, dout, out_stride, lse,
                 q, q + block_size, q + 2 * block_size, q + 3 * block_size,
                 keys, key_panels, key_panels + size_t(T) * D, keys + size_t(T) * W, keys + (size_t(T) + in.keys) * W,
                 s, s + 4 * s_stride, raw, raw + T};

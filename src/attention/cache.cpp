@@ -21,7 +21,7 @@ bool KeyValueCache::append(const Rotation& rotation, const float* k, ptrdiff_t k
     std::memcpy(keys + t * row, k + t * k_stride, row * sizeof(float));
     std::memcpy(values + t * row, v + t * v_stride, row * sizeof(float));
   }
-  if (turn_keys_) rotate(rotation, keys, stride(), count, kv_heads_, head_dim_, length_, false);
+  if (turn_keys_) rotate(rotation, Side::key, keys, stride(), count, kv_heads_, head_dim_, length_, false);
   length_ += count;
   return true;
 }

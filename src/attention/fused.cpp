@@ -96,7 +96,7 @@ void block(const Job& job, int h, int r, int count) {
   const AttentionInput& in = job.in;
   const int W = job.W, rows = round_up(count, 4);
   pack_rows(job.head_q(h, r), in.q_stride, count, in.head_dim, job.factor, job.q);
-  rotate(job.plan.rotation, job.q, W, count, 1, in.head_dim, in.offset + r, false);
+  rotate(job.plan.rotation, Side::query, job.q, W, count, 1, in.head_dim, in.offset + r, false);
   clear(job.q + count * W, size_t(rows - count) * W), clear(job.acc, size_t(rows) * W);
   Running running[block_rows];
   Interval all{0, 0};
@@ -118,7 +118,7 @@ void pack_head(const Job& job, int kv) {
   for (int t = 0; t < in.keys; t += block_rows) {
     const int count = std::min(block_rows, in.keys - t);
     pack_rows(in.k + t * in.k_stride + head, in.k_stride, count, in.head_dim, 1, job.q);
-    if (!in.keys_rotated) rotate(job.plan.rotation, job.q, job.W, count, 1, in.head_dim, t, false);
+    if (!in.keys_rotated) rotate(job.plan.rotation, Side::key, job.q, job.W, count, 1, in.head_dim, t, false);
     pack_panels(job.q, count, in.head_dim, job.keys + ptrdiff_t(t) * in.head_dim);
   }
 }
@@ -129,7 +129,7 @@ void direct(const Job& job, int h, int r) {
   const int i = in.offset + r, D = in.head_dim;
   const ptrdiff_t head = ptrdiff_t(job.kv_head(h)) * D;
   pack_rows(job.head_q(h, r), 0, 1, D, job.factor, job.q);
-  rotate(job.plan.rotation, job.q, job.W, 1, 1, D, i, false);
+  rotate(job.plan.rotation, Side::query, job.q, job.W, 1, 1, D, i, false);
   clear(job.acc, job.W);
   const Seen row = seen(job.plan, i, in.keys);
   const Interval tile{0, in.keys}, all = hull(row, tile);
@@ -154,7 +154,7 @@ bool attention(const AttentionInput& in, const Plan& plan, Contents contents, fl
                raw = place(contents.empty() ? 0 : T), keys = place(few ? 0 : size_t(T) * D), values = place(few ? 0 : size_t(T) * W);
   if (!scratch.floats.resize(end)) return false;
   float* base = scratch.floats.data();
-  const Job job{in, plan, contents, W, score_scale(plan, D), out, out_stride, lse,
+  const Job job{in, plan, contents, W, plan.score_scale, out, out_stride, lse,
                 base + q, base + acc, base + s, base + raw, base + keys, base + values, s_stride};
 
   for (int h = 0; h < in.heads; h++) {

@@ -16,11 +16,13 @@ bool sees(const Plan& plan, int query, int key) {
 }
 
 // Head vector x of token `token`, turned.
-void turn(const Rotation& rotation, const float* x, int head_dim, int token, double* out) {
+void turn(const Rotation& rotation, Side side, const float* x, int head_dim, int token, double* out) {
+  const bool own = side == Side::key && !rotation.key_cosine.empty();
   for (int d = 0; d < head_dim; d++) out[d] = x[d];
   for (int k = 0; k < rotation.pairs; k++) {
     int a = rotation.pairing == Pairing::half ? k : 2 * k, b = rotation.pairing == Pairing::half ? k + rotation.pairs : 2 * k + 1;
-    double c = rotation.cosine[size_t(token) * rotation.pairs + k], s = rotation.sine[size_t(token) * rotation.pairs + k];
+    const size_t at = size_t(token) * rotation.pairs + k;
+    double c = own ? rotation.key_cosine[at] : rotation.cosine[at], s = own ? rotation.key_sine[at] : rotation.sine[at];
     out[a] = c * x[a] - s * x[b], out[b] = c * x[b] + s * x[a];
   }
 }
@@ -37,7 +39,7 @@ bool attention_reference(const AttentionInput& in, const Plan& plan, Contents co
                          float* lse) {
   const double infinity = std::numeric_limits<double>::infinity();
   const int D = in.head_dim, T = in.keys;
-  const double score_scale = plan.score_scale ? plan.score_scale : 1 / std::sqrt(double(D));
+  const double score_scale = plan.score_scale;
   const Rotation none, &key_rotation = in.keys_rotated ? none : plan.rotation;
   Buffer<double> q, keys, score, sum;            // [D], [T][D], [T], [D]
   Buffer<float> raw, term, weight, read;         // [T], [T], [T], [D]
@@ -47,11 +49,11 @@ bool attention_reference(const AttentionInput& in, const Plan& plan, Contents co
 
   for (int h = 0; h < in.heads; h++) {
     const int kv = h / (in.heads / in.kv_heads);
-    for (int j = 0; j < T; j++) turn(key_rotation, in.k + j * in.k_stride + kv * D, D, j, &keys[size_t(j) * D]);
+    for (int j = 0; j < T; j++) turn(key_rotation, Side::key, in.k + j * in.k_stride + kv * D, D, j, &keys[size_t(j) * D]);
     for (int r = 0; r < in.queries; r++) {
       const int i = in.offset + r;
       const float* head_q = in.q + r * in.q_stride + h * D;
-      turn(plan.rotation, head_q, D, i, q.data());
+      turn(plan.rotation, Side::query, head_q, D, i, q.data());
       int first = T, last = 0;
       for (int j = 0; j < T; j++) {
         if (sees(plan, i, j)) first = std::min(first, j), last = j + 1;

@@ -1,4 +1,5 @@
 // Rotation of pairs, in place: (a, b) → (a·cos − b·sin, b·cos + a·sin). Its backward is the same with the sine negated.
+// A gain stands in the cosines and sines.
 #include "attention/attention.h"
 #include "simd/simd.h"
 
@@ -56,14 +57,16 @@ void angle_gradient(const float* head, const float* dhead, int pairs, float* ang
 
 }  // namespace
 
-void rotate(const Rotation& rotation, float* x, ptrdiff_t stride, int count, int heads, int head_dim, int first, bool inverse) {
+void rotate(const Rotation& rotation, Side side, float* x, ptrdiff_t stride, int count, int heads, int head_dim, int first, bool adjoint) {
   const int pairs = rotation.pairs;
   if (pairs == 0) return;
   const auto kernel = rotation.pairing == Pairing::half ? turn<true> : turn<false>;
+  const bool own = side == Side::key && !rotation.key_cosine.empty();
+  const Buffer<float> &cosine = own ? rotation.key_cosine : rotation.cosine, &sine = own ? rotation.key_sine : rotation.sine;
   for (int t = 0; t < count; t++) {
     const size_t row = size_t(first + t) * pairs;
     for (int h = 0; h < heads; h++)
-      kernel(x + t * stride + ptrdiff_t(h) * head_dim, &rotation.cosine[row], &rotation.sine[row], pairs, inverse ? -1 : 1);
+      kernel(x + t * stride + ptrdiff_t(h) * head_dim, &cosine[row], &sine[row], pairs, adjoint ? -1 : 1);
   }
 }
 

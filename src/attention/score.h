@@ -49,9 +49,6 @@ inline Interval join(Interval a, Interval b) {
   return {std::min(a.first, b.first), std::max(a.last, b.last)};
 }
 
-inline float score_scale(const Plan& plan, int head_dim) {
-  return plan.score_scale != 0 ? plan.score_scale : 1 / std::sqrt(float(head_dim));
-}
 inline float row_scale(const Plan& plan, int head, int query) {
   return plan.scale.empty() ? 1 : plan.scale[size_t(head) * plan.length + query];
 }

@@ -59,7 +59,7 @@ Error Transformer::backward(const int* tokens, int batch, int length, const floa
       fits = fits && attention_backward(in, plans_[s], contents_[s], kept.read + row * d, dread + row * d, c.width,
                                         kept.lse + row * c.heads, {dq, dk, dv, &plan_gradients_[s]}, attention_scratch_);
       if (!fits) return out_of_memory("the backward pass of attention", 16.0 * rows * d);
-      for (auto& term : contents_[s]) term->sequence_backward(sequence, dn + row * d, dk);
+      for (auto& term : contents_[s]) term->sequence_backward(sequence, dn + row * d, dq, dk);
     }
     linear_backward(dn, g + t.wq, dqkv, kept.norm1, p + t.wq, r, c.width, c.qkv_width(), a.scratch, true);
     normalise_backward(dn, kept.x, t.attention_norm, t.attention_norm_bias, kept.statistics1, dx, g, r);

@@ -37,12 +37,15 @@ struct Shape {
 // interleaved: pair k is (2k, 2k+1). half: pair k is (k, k + pairs). Weights made for one are wrong for the other.
 enum class Pairing { interleaved, half };
 
-// Pair k of token p turns by the angle whose cosine and sine stand here; dimensions ≥ 2·pairs are left alone.
+// Pair k of token p turns by the angle whose cosine and sine stand here, multiplied by the gain if there is one;
+// dimensions ≥ 2·pairs are left alone.
 struct Rotation {
   int pairs = 0;  // 0: the door is closed
   Pairing pairing = Pairing::interleaved;
-  Buffer<float> cosine, sine;  // [length][pairs]
+  Buffer<float> cosine, sine;          // [length][pairs]
+  Buffer<float> key_cosine, key_sine;  // of keys, where their gain is another; empty: the same as for queries
 };
+enum class Side { query, key };
 
 // A strided table: row(h, i)[j] is added to the score of query i and key j. row_stride −1 is "by distance" (Toeplitz).
 // Tables are padded so that reading up to 16 floats past key length − 1 is safe.
@@ -78,7 +81,7 @@ struct Row {
 };
 
 // The content (and value) door: made by an encoding, one per layer and sequence (a KV cache owns its own).
-// Called once per row, never per score. Scores are q·k/√D, before bias and scale.
+// Called once per row, never per score. Scores are q·k·score_scale, before bias and scale.
 class ContentTerm {
  public:
   virtual ~ContentTerm() = default;
@@ -86,7 +89,7 @@ class ContentTerm {
   virtual bool begin(int length) = 0;  // false: out of memory
   // New tokens of one sequence (offset 0 starts a fresh one): extend the per-token state.
   virtual bool sequence(const Sequence& tokens) = 0;
-  // scores[j] += term; `raw` holds q·k/√D before any content term, valid in [first, last).
+  // scores[j] += term; `raw` holds q·k·score_scale before any content term, valid in [first, last).
   virtual void row(const Row& row, const float* raw, float* scores) = 0;
   // The value door: out[D] += Σ_j weights[j]·(position term).
   virtual void read(const Row&, const float* /*weights*/, float* /*out*/) {}
@@ -97,8 +100,8 @@ class ContentTerm {
   virtual void read_backward(const Row&, const float* /*weights*/, const float* /*dout*/, float* /*dweights*/) {}
   // dscores: gradient of the summed score. draw[j] += the part that flows to raw through this term; dq[D] += its part.
   virtual void row_backward(const Row& row, const float* raw, const float* dscores, float* draw, float* dq) = 0;
-  // dx [count][width] and dk (as Sequence::k, stride k_stride) are accumulated into.
-  virtual void sequence_backward(const Sequence& tokens, float* dx, float* dk) = 0;
+  // dx [count][width], dq and dk (before rotation; strides as in Sequence) are accumulated into.
+  virtual void sequence_backward(const Sequence& tokens, float* dx, float* dq, float* dk) = 0;
   virtual void end_backward() = 0;
 };
 
@@ -113,7 +116,7 @@ struct Plan {
   Bias bias;
   Pattern pattern;
   Buffer<float> scale;        // [H][length]; empty: closed. score ← scale·(q·k/√D + content + bias)
-  float score_scale = 0;      // factor on q·k; 0: the usual 1/√D
+  float score_scale = 0;      // factor on q·k, 1/√D unless an encoding says otherwise
   bool has_content = false;   // the stack has content terms: ask Stack::content()
 };
 

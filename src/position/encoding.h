@@ -78,14 +78,17 @@ template <class E> concept OpensIds = requires(E e, std::span<double> p, Random*
 template <class E> concept OpensInput = requires(E e, std::span<const double> p, float* out) { e.input(p, out); };
 template <class E> concept OpensRotation = requires(E e, std::span<const double> p, int n, double* angles) {
   { e.rotary() } -> std::same_as<Rotary>; e.rotation(p, n, angles); };
-template <class E> concept OpensBias = requires(E e, std::span<const double> d, float* out) { e.bias(d, out); };
+template <class E> concept HasGain = requires(E e, std::span<const double> p, double* q, double* k) { e.gain(p, q, k); };
+template <class E> concept BiasByRow = requires(E e, double i, std::span<const double> d, float* out) { e.bias(i, d, out); };
+template <class E> concept OpensBias = BiasByRow<E> || requires(E e, std::span<const double> d, float* out) { e.bias(d, out); };
 template <class E> concept OpensContent = requires(E e) { { e.content() } -> std::same_as<std::unique_ptr<ContentTerm>>; };
 template <class E> concept OpensPattern = requires(E e, int i, int n, std::vector<Interval>& out) { e.pattern(i, n, out); };
 template <class E> concept OpensScale = requires(E e, std::span<const int> seen, float* out) { e.scale(seen, out); };
 template <class E> concept Learned = requires(E e) { std::span<Parameter>(e.parameters); };
 template <class E> concept InputLearns = requires(E e, std::span<const double> p, const float* g) { e.input_backward(p, g); };
 template <class E> concept RotationLearns = requires(E e, std::span<const double> p, int n, const float* g) { e.rotation_backward(p, n, g); };
-template <class E> concept BiasLearns = requires(E e, std::span<const double> d, const float* g) { e.bias_backward(d, g); };
+template <class E> concept BiasByRowLearns = requires(E e, double i, std::span<const double> d, const float* g) { e.bias_backward(i, d, g); };
+template <class E> concept BiasLearns = BiasByRowLearns<E> || requires(E e, std::span<const double> d, const float* g) { e.bias_backward(d, g); };
 template <class E> concept ScaleLearns = requires(E e, std::span<const int> seen, const float* g) { e.scale_backward(seen, g); };
 
 class Encoding {
@@ -108,11 +111,16 @@ class Encoding {
   virtual Rotary rotary() = 0;
   virtual bool length_dependent() = 0;
   virtual void rotation(std::span<const double> positions, int length, double* angles) = 0;
+  // A factor on each turned pair: query and key [n][pairs] arrive as ones.
+  virtual bool has_gain() = 0;
+  virtual void gain(std::span<const double> positions, double* query, double* key) = 0;
   virtual void rotation_backward(std::span<const double> positions, int length, const float* gradient) = 0;
-  // bias: out [H][n] += bias at each distance Δ = p_i − p_j (may be negative or fractional).
-  virtual void bias(std::span<const double> distances, float* out) = 0;
-  virtual void bias_backward(std::span<const double> distances, const float* gradient) = 0;
-  virtual float score_scale() = 0;        // 0: the usual 1/√D
+  // bias: out [H][n] += bias at each distance Δ = p_i − p_j (may be negative or fractional). One that depends on the
+  // query too (bias_by_row) is asked once for each row, with p_i.
+  virtual bool bias_by_row() = 0;
+  virtual void bias(double query, std::span<const double> distances, float* out) = 0;
+  virtual void bias_backward(double query, std::span<const double> distances, const float* gradient) = 0;
+  virtual float score_scale() = 0;        // negative: the usual 1/√D
   virtual std::unique_ptr<ContentTerm> content() = 0;
   // pattern: appends the intervals of keys that query i of `length` may see (causality is applied afterwards).
   virtual void pattern(int query, int length, std::vector<Interval>& out) = 0;
@@ -158,9 +166,16 @@ class Adapter final : public Encoding {
   void rotation_backward(std::span<const double> p, int n, const float* g) override {
     if constexpr (RotationLearns<E>) e_.rotation_backward(p, n, g);
   }
-  void bias(std::span<const double> d, float* out) override { if constexpr (OpensBias<E>) e_.bias(d, out); }
-  void bias_backward(std::span<const double> d, const float* g) override { if constexpr (BiasLearns<E>) e_.bias_backward(d, g); }
-  float score_scale() override { if constexpr (requires { e_.score_scale(); }) return e_.score_scale(); else return 0; }
+  bool has_gain() override { return HasGain<E>; }
+  void gain(std::span<const double> p, double* q, double* k) override { if constexpr (HasGain<E>) e_.gain(p, q, k); }
+  bool bias_by_row() override { return BiasByRow<E>; }
+  void bias(double i, std::span<const double> d, float* out) override {
+    if constexpr (BiasByRow<E>) e_.bias(i, d, out); else if constexpr (OpensBias<E>) e_.bias(d, out);
+  }
+  void bias_backward(double i, std::span<const double> d, const float* g) override {
+    if constexpr (BiasByRowLearns<E>) e_.bias_backward(i, d, g); else if constexpr (BiasLearns<E>) e_.bias_backward(d, g);
+  }
+  float score_scale() override { if constexpr (requires { e_.score_scale(); }) return e_.score_scale(); else return -1; }
   std::unique_ptr<ContentTerm> content() override { if constexpr (OpensContent<E>) return e_.content(); else return nullptr; }
   void pattern(int i, int n, std::vector<Interval>& out) override { if constexpr (OpensPattern<E>) e_.pattern(i, n, out); }
   void scale(std::span<const int> seen, float* out) override { if constexpr (OpensScale<E>) e_.scale(seen, out); }

@@ -92,8 +92,8 @@ Error Stack::fill(int present, Random* random, Plan& out) {
   out.length = length;
   out.causal = shape_.causal;
   out.has_content = opens(doors(), Door::content) || opens(doors(), Door::value);
-  out.score_scale = 0;
-  for (auto& e : encodings_) if (float factor = e->score_scale()) out.score_scale = factor;
+  out.score_scale = 1 / std::sqrt(float(shape_.head_dim));
+  for (auto& e : encodings_) if (float factor = e->score_scale(); factor >= 0) out.score_scale = factor;
   if (Error e = plan_input(out)) return e;
   if (Error e = plan_rotation(present, out)) return e;
   if (Error e = plan_bias(out)) return e;
@@ -120,26 +120,38 @@ Error Stack::plan_input(Plan& out) {
   return {};
 }
 
-// Angles in double, cosine and sine of them in double (the library reduces them exactly), rounded once.
+// Angles and gains in double, cosine and sine of them in double (the library reduces them exactly), rounded once.
 Error Stack::plan_rotation(int present, Plan& out) {
   Rotation& r = out.rotation;
-  r.pairs = 0, r.cosine.clear(), r.sine.clear();
+  r.pairs = 0;
+  for (auto* table : {&r.cosine, &r.sine, &r.key_cosine, &r.key_sine}) table->clear();
   for (auto& e : encodings_) {
     if (!opens(e->descriptor().doors, Door::rotation)) continue;
     Rotary rotary = e->rotary();
-    if (!sized(numbers_, out.length, rotary.pairs) || !sized(r.cosine, out.length, rotary.pairs) ||
-        !sized(r.sine, out.length, rotary.pairs))
-      return out_of_memory("the rotation", 16.0 * out.length * rotary.pairs);
+    const bool gain = e->has_gain();
+    const size_t size = size_t(out.length) * rotary.pairs;
+    auto table = [&](Buffer<float>& cosine, Buffer<float>& sine, const double* factor) {
+      if (!sized(cosine, size, 1) || !sized(sine, size, 1)) return false;
+      for (size_t n = 0; n < size; n++) {
+        const double by = factor ? factor[n] : 1;
+        cosine[n] = float(by * std::cos(numbers_[n])), sine[n] = float(by * std::sin(numbers_[n]));
+      }
+      return true;
+    };
+    auto too_large = [&] { return out_of_memory("the rotation", 32.0 * size); };
+    if (!sized(numbers_, size, gain ? 3 : 1)) return too_large();
     e->rotation(out.positions, present, numbers_.data());
+    double *query = gain ? numbers_.data() + size : nullptr, *key = gain ? query + size : nullptr;
+    if (gain) std::fill_n(query, 2 * size, 1.0), e->gain(out.positions, query, key);
+    if (!table(r.cosine, r.sine, query)) return too_large();
+    if (gain && !std::equal(query, query + size, key) && !table(r.key_cosine, r.key_sine, key)) return too_large();
     r.pairs = rotary.pairs, r.pairing = rotary.pairing;
-    for (size_t n = 0; n < r.cosine.size(); n++)
-      r.cosine[n] = float(std::cos(numbers_[n])), r.sine[n] = float(std::sin(numbers_[n]));
   }
   return {};
 }
 
-// The bias table as stretches of distances: f(distances, at) where cell at + m of each head belongs to distance m. One
-// stretch when the table is by distance, one for each query when it is dense. False: out of memory.
+// The bias table as stretches of distances: f(query, distances, at) where cell at + m of each head belongs to distance m.
+// One stretch when the table is by distance (query is then 0), one for each query when it is dense. False: out of memory.
 template <class F>
 bool Stack::each_stretch(const Plan& plan, F f) {
   const int N = plan.length;
@@ -152,7 +164,7 @@ bool Stack::each_stretch(const Plan& plan, F f) {
     size_t count = dense && plan.causal ? size_t(i) + 1 : longest;
     for (size_t m = 0; m < count; m++)
       numbers_[m] = dense ? plan.positions[i] - plan.positions[m] : (double(N) - 1 - double(m)) * step;
-    f(std::span<const double>(numbers_.data(), count), dense ? size_t(i) * N : 0);
+    f(dense ? plan.positions[i] : 0, std::span<const double>(numbers_.data(), count), dense ? size_t(i) * N : 0);
   }
   return true;
 }
@@ -163,15 +175,16 @@ Error Stack::plan_bias(Plan& out) {
   if (!opens(doors(), Door::bias)) return {};
   const int64_t N = out.length, H = shape_.heads;
   double step = 0;
-  const bool by_distance = equal_steps(out.positions, step);
+  bool by_distance = equal_steps(out.positions, step);
+  for (auto& e : encodings_) by_distance = by_distance && !e->bias_by_row();
   const int64_t head = by_distance ? 2 * N - 1 : N * N;
   if (!sized(b.table, H, head, padding)) return out_of_memory("the score bias", 4.0 * H * head);
   b.table.fill(0);
   b.head_stride = ptrdiff_t(head), b.row_stride = by_distance ? -1 : ptrdiff_t(N), b.origin = by_distance ? ptrdiff_t(N) - 1 : 0;
-  bool fits = each_stretch(out, [&](std::span<const double> distances, size_t at) {
+  bool fits = each_stretch(out, [&](double query, std::span<const double> distances, size_t at) {
     const size_t n = distances.size();
     std::fill_n(floats_.data(), n * H, 0.f);
-    for (auto& e : encodings_) if (opens(e->descriptor().doors, Door::bias)) e->bias(distances, floats_.data());
+    for (auto& e : encodings_) if (opens(e->descriptor().doors, Door::bias)) e->bias(query, distances, floats_.data());
     for (int h = 0; h < H; h++) std::copy_n(floats_.data() + h * n, n, b.table.data() + h * head + at);
   });
   return fits ? Error{} : out_of_memory("the score bias", 4.0 * H * N);
@@ -229,11 +242,11 @@ Error Stack::plan_backward(const Plan& plan, int present, const PlanGradient& gr
   learners(Door::input, gradient.input, [&](Encoding& e) { e.input_backward(plan.positions, gradient.input.data()); });
   learners(Door::rotation, gradient.angle, [&](Encoding& e) { e.rotation_backward(plan.positions, present, gradient.angle.data()); });
   if (!gradient.bias.empty()) {
-    bool fits = each_stretch(plan, [&](std::span<const double> distances, size_t at) {
+    bool fits = each_stretch(plan, [&](double query, std::span<const double> distances, size_t at) {
       const size_t n = distances.size();
       for (int h = 0; h < shape_.heads; h++)
         std::copy_n(gradient.bias.data() + h * plan.bias.head_stride + at, n, floats_.data() + h * n);
-      learners(Door::bias, gradient.bias, [&](Encoding& e) { e.bias_backward(distances, floats_.data()); });
+      learners(Door::bias, gradient.bias, [&](Encoding& e) { e.bias_backward(query, distances, floats_.data()); });
     });
     if (!fits) return out_of_memory("the gradient of the score bias", 4.0 * shape_.heads * plan.length);
   }

@@ -46,19 +46,19 @@ struct Flat {
 
 TEST_CASE("rotation: both pairings by number, position 3, base 10000") {
   std::vector<float> x{1, 2, 3, 4, 5, 6, 7, 8}, y = x;
-  rotate(rope({3}, 8, Pairing::interleaved), x.data(), 8, 1, 1, 8, 0, false);
+  rotate(rope({3}, 8, Pairing::interleaved), Side::query, x.data(), 8, 1, 1, 8, 0, false);
   near(x, {-1.272232513, -1.838864985, 1.683928641, 4.707906576, 4.817777168, 6.147277704, 6.975968536, 8.020963969}, 1e-6);
-  rotate(rope({3}, 8, Pairing::half), y.data(), 8, 1, 1, 8, 0, false);
+  rotate(rope({3}, 8, Pairing::half), Side::query, y.data(), 8, 1, 1, 8, 0, false);
   near(y, {-1.695592537, 0.1375517383, 2.7886816, 3.975982036, -4.808842475, 6.323059348, 7.086836737, 8.011963982}, 1e-6);
 }
 
 TEST_CASE("rotation: shifts of a turned key add up") {
   std::vector<float> x{1, 2, 3, 4, 5, 6, 7, 8};
   const Rotation r = rope({10, -4, -2}, 8, Pairing::half);
-  rotate(r, x.data(), 8, 1, 1, 8, 0, false);
-  rotate(r, x.data(), 8, 1, 1, 8, 1, false);
+  rotate(r, Side::query, x.data(), 8, 1, 1, 8, 0, false);
+  rotate(r, Side::query, x.data(), 8, 1, 1, 8, 1, false);
   near(x, {2.357247778, -1.737183611, 2.574853574, 3.951928288, 4.521435935, 6.081298636, 7.167295799, 8.023855856}, 1e-5);
-  rotate(r, x.data(), 8, 1, 1, 8, 2, false);
+  rotate(r, Side::query, x.data(), 8, 1, 1, 8, 2, false);
   near(x, {3.130368856, -0.4943880658, 2.717674981, 3.967968085, -4.0250206, 6.305202649, 7.114368749, 8.015935957}, 1e-5);
 }
 
@@ -71,7 +71,7 @@ TEST_CASE("rotation: the inverse undoes it, norms are kept, the rest of the head
         const int count = 3, heads = 2, stride = heads * D + 1;
         Rotation r = rope({5, 6, 7, 1e6, 8}, 2 * pairs, pairing);
         auto x = AttentionCase::normals(random, size_t(count) * stride + 1), turned = x;
-        rotate(r, turned.data() + 1, stride, count, heads, D, 2, false);
+        rotate(r, Side::query, turned.data() + 1, stride, count, heads, D, 2, false);
         for (int t = 0; t < count; t++) {
           for (int h = 0; h < heads; h++) {
             double before = 0, after = 0;
@@ -85,7 +85,7 @@ TEST_CASE("rotation: the inverse undoes it, norms are kept, the rest of the head
           if (t + 1 < count) CHECK(turned[1 + t * stride + heads * D] == x[1 + t * stride + heads * D]);
         }
         CHECK(difference(turned, x) > 1e-3);
-        rotate(r, turned.data() + 1, stride, count, heads, D, 2, true);
+        rotate(r, Side::query, turned.data() + 1, stride, count, heads, D, 2, true);
         CHECK(difference(turned, x) < 1e-6);
       }
 }
@@ -97,6 +97,7 @@ TEST_CASE("decoding through the cache equals one pass, in any chunks") {
         const int T = 67, heads = 4, kv_heads = 2, D = 6;
         AttentionCase c(T, T, 0, heads, kv_heads, D, true, 12);
         REQUIRE(c.open_rotation(3, Pairing::interleaved));
+        if (window) REQUIRE(c.open_gain());
         REQUIRE(c.open_bias(true));
         REQUIRE(c.open_scale());
         if (window)

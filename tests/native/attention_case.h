@@ -21,7 +21,7 @@ struct AttentionCase {
   AttentionCase(int queries, int keys, int offset, int heads, int kv_heads, int head_dim, bool causal, uint64_t seed)
       : queries(queries), keys(keys), offset(offset), heads(heads), kv_heads(kv_heads), head_dim(head_dim) {
     q_stride = heads * head_dim + 3, kv_stride = kv_heads * head_dim + 5, out_stride = heads * head_dim + 1;
-    plan.length = std::max(keys, offset + queries), plan.causal = causal;
+    plan.length = std::max(keys, offset + queries), plan.causal = causal, plan.score_scale = 1 / std::sqrt(float(head_dim));
     Random random(seed);
     q_store = normals(random, size_t(queries) * q_stride + shift);
     k_store = normals(random, size_t(keys) * kv_stride + shift);
@@ -56,6 +56,18 @@ struct AttentionCase {
     for (size_t n = 0; n < r.cosine.size(); n++) {
       double angle = random.normal() * 3;
       r.cosine[n] = float(std::cos(angle)), r.sine[n] = float(std::sin(angle));
+    }
+    return true;
+  }
+  // Another gain for queries and keys.
+  bool open_gain(uint64_t seed = 6) {
+    Random random(seed);
+    Rotation& r = plan.rotation;
+    if (!r.key_cosine.resize(r.cosine.size()) || !r.key_sine.resize(r.sine.size())) return false;
+    for (size_t n = 0; n < r.cosine.size(); n++) {
+      const float query = float(0.5 + random.uniform()), key = float(0.5 + random.uniform());
+      r.key_cosine[n] = key * r.cosine[n], r.key_sine[n] = key * r.sine[n];
+      r.cosine[n] *= query, r.sine[n] *= query;
     }
     return true;
   }

@@ -42,7 +42,7 @@ struct Running final : ContentTerm {
     float later = 0;
     for (int j = row.last - 1; j >= row.first; j--) later += dsum[j], draw[j] += later / 4;
   }
-  void sequence_backward(const Sequence&, float*, float*) override {}
+  void sequence_backward(const Sequence&, float*, float*, float*) override {}
   void end_backward() override {}
 };
 
@@ -65,9 +65,18 @@ void check(AttentionCase& c, Contents contents = {}) {
   Buffer<float> angles;  // the rotation as angles, so that they can be moved
   Rotation& rotation = c.plan.rotation;
   REQUIRE(angles.resize(rotation.cosine.size()));
-  for (size_t n = 0; n < angles.size(); n++) angles[n] = std::atan2(rotation.sine[n], rotation.cosine[n]);
+  std::vector<float> gain, key_gain;
+  for (size_t n = 0; n < angles.size(); n++) {
+    angles[n] = std::atan2(rotation.sine[n], rotation.cosine[n]);
+    gain.push_back(std::hypot(rotation.sine[n], rotation.cosine[n]));
+    if (!rotation.key_sine.empty()) key_gain.push_back(std::hypot(rotation.key_sine[n], rotation.key_cosine[n]));
+  }
   auto loss = [&] {
-    for (size_t n = 0; n < angles.size(); n++) rotation.cosine[n] = std::cos(angles[n]), rotation.sine[n] = std::sin(angles[n]);
+    for (size_t n = 0; n < angles.size(); n++) {
+      const float cosine = std::cos(angles[n]), sine = std::sin(angles[n]);
+      rotation.cosine[n] = gain[n] * cosine, rotation.sine[n] = gain[n] * sine;
+      if (!key_gain.empty()) rotation.key_cosine[n] = key_gain[n] * cosine, rotation.key_sine[n] = key_gain[n] * sine;
+    }
     const auto out = run(c, true, contents).out;
     double sum = 0;
     for (int r = 0; r < c.queries; r++)
@@ -103,6 +112,7 @@ TEST_CASE("gradients of attention, every door") {
       const int T = 5 + choice % 4 * 2;
       AttentionCase c(T, T, 0, 2, choice % 3 ? 2 : 1, D, choice % 5 != 0, 40 + choice);
       if (choice & 1 && D > 1) REQUIRE(c.open_rotation(D / 2, choice & 8 ? Pairing::half : Pairing::interleaved));
+      if (choice & 1 && choice & 2 && D > 1) REQUIRE(c.open_gain());
       if (choice & 2) REQUIRE(c.open_bias(choice & 8));
       if (choice & 4) REQUIRE(c.open_scale());
       if (choice & 8) c.open_pattern(holes);

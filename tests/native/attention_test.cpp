@@ -19,12 +19,13 @@ void scattered(int i, int n, std::vector<Interval>& out) {  // holes of every wi
 }
 void both_ways(int i, int n, std::vector<Interval>& out) { out.push_back({std::max(0, i - 3), std::min(n, i + 80)}); }
 
-// Door combinations by number: bit 0 rotation, 1 bias, 2 scale; pattern and pairing by the rest.
+// Door combinations by number: bit 0 rotation (6: with a gain), 1 bias, 2 scale; pattern and pairing by the rest.
 bool open_doors(AttentionCase& c, int choice) {
   bool ok = true;
   if (choice & 1 && c.head_dim >= 2) {
     int pairs = choice & 8 ? std::max(1, c.head_dim / 4) : c.head_dim / 2;
     ok &= c.open_rotation(pairs, choice & 16 ? Pairing::half : Pairing::interleaved);
+    if (choice & 64) ok &= c.open_gain();
   }
   if (choice & 2) ok &= c.open_bias(choice & 32);
   if (choice & 4) ok &= c.open_scale();
@@ -51,7 +52,7 @@ struct Wavy final : ContentTerm {
       for (int d = 0; d < head_dim; d++) out[d] += weights[j] * std::cos(float(j + d));
   }
   void row_backward(const Row&, const float*, const float*, float*, float*) override {}
-  void sequence_backward(const Sequence&, float*, float*) override {}
+  void sequence_backward(const Sequence&, float*, float*, float*) override {}
   void end_backward() override {}
 };
 

@@ -14,7 +14,7 @@ void near(const std::vector<double>& want, const std::vector<float>& got, double
 std::vector<float> turned(const std::string& spec, int head_dim, double position, std::vector<float> x) {
   BoundStack bound(spec, shape(1, head_dim, head_dim, 2048));
   Plan plan = bound.plan(std::vector<double>{position});
-  rotate(plan.rotation, x.data(), head_dim, 1, 1, head_dim, 0, false);
+  rotate(plan.rotation, Side::query, x.data(), head_dim, 1, 1, head_dim, 0, false);
   return x;
 }
 
@@ -74,8 +74,8 @@ TEST_CASE("dynamic NTK: all keys turn with the base of now, and the base falls a
   auto score = [&](int key_length, int query_length) {
     std::vector<float> key = {0.5, -1, 1.5, 2}, query = {1, 2, 3, 4};
     Plan then = bound.plan(16, key_length), now = bound.plan(16, query_length);
-    rotate(then.rotation, key.data(), 4, 1, 1, 4, 2, false);
-    rotate(now.rotation, query.data(), 4, 1, 1, 4, 15, false);
+    rotate(then.rotation, Side::key, key.data(), 4, 1, 1, 4, 2, false);
+    rotate(now.rotation, Side::query, query.data(), 4, 1, 1, 4, 15, false);
     double sum = 0;
     for (int a = 0; a < 4; a++) sum += double(key[a]) * query[a];
     return sum;

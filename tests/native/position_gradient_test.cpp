@@ -57,7 +57,7 @@ struct Problem {
     REQUIRE(attention(input, plan, terms, out.data(), stride, lse.data(), scratch));
     REQUIRE(attention_backward(input, plan, terms, out.data(), out_weight.data(), stride, lse.data(),
                                {dq.data(), dk.data(), dv.data(), &gradient}, scratch));
-    for (auto& term : terms) term->sequence_backward(tokens, dx.data(), dk.data()), term->end_backward();
+    for (auto& term : terms) term->sequence_backward(tokens, dx.data(), dq.data(), dk.data()), term->end_backward();
     REQUIRE(!bound.stack.plan_backward(plan, 0, gradient));
   }
 

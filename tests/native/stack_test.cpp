@@ -178,8 +178,8 @@ TEST_CASE("biases and rotations depend on the distance only") {
     const int D = plain.head_dim, stride = plain.heads * D;
     auto scores = [&](const Plan& plan) {
       std::vector<float> q = in.q, k = in.k, out;
-      rotate(plan.rotation, q.data(), stride, N, plain.heads, D, 0, false);
-      rotate(plan.rotation, k.data(), stride, N, plain.heads, D, 0, false);
+      rotate(plan.rotation, Side::query, q.data(), stride, N, plain.heads, D, 0, false);
+      rotate(plan.rotation, Side::key, k.data(), stride, N, plain.heads, D, 0, false);
       for (int i = 0; i < N; i++)
         for (int j = 0; j < N; j++) {
           float sum = 0;

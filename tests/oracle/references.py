@@ -250,7 +250,7 @@ def t5_bucket(delta, buckets, max_distance, causal):
 def t5(s, p, parameters, buckets="32", max_distance="128", scaled="true"):
     table = parameters(int(buckets), s.heads)
     index = [[t5_bucket(delta, int(buckets), int(max_distance), s.causal) for delta in row] for row in distances(p)]
-    return {"bias": table[np.array(index)].transpose(2, 0, 1), "score_scale": 0 if scaled == "true" else 1}
+    return {"bias": table[np.array(index)].transpose(2, 0, 1), **({} if scaled == "true" else {"score_scale": 1})}
 
 
 CONTENT = (({"head_dim": 5, "width": 7}, 9), ({"heads": 4, "kv_heads": 2, "head_dim": 4}, 6), ({"heads": 2, "head_dim": 3, "causal": False}, 7))

@@ -73,7 +73,7 @@ class CopeTerm final : public ContentTerm {
     }
   }
 
-  void sequence_backward(const Sequence&, float*, float*) override {}
+  void sequence_backward(const Sequence&, float*, float*, float*) override {}
   void end_backward() override {}
 
  private:

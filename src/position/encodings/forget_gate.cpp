@@ -59,7 +59,7 @@ class ForgetGateTerm final : public ContentTerm {
   }
 
   // c_t holds the gates of all l ≤ t, so gate l gets the sum of the gradients of c_t over t ≥ l.
-  void sequence_backward(const Sequence& tokens, float* dx, float*) override {
+  void sequence_backward(const Sequence& tokens, float* dx, float*, float*) override {
     for (int h = 0; h < H_; h++) {
       double later = 0;
       for (int n = tokens.count - 1; n >= 0; n--) {

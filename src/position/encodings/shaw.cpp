@@ -64,7 +64,7 @@ class ShawTerm final : public ContentTerm {
     });
   }
 
-  void sequence_backward(const Sequence&, float*, float*) override {}
+  void sequence_backward(const Sequence&, float*, float*, float*) override {}
   void end_backward() override {}
 
  private:

@@ -48,7 +48,7 @@ struct T5 {
     return {};
   }
 
-  float score_scale() const { return scaled_ ? 0 : 1; }
+  float score_scale() const { return scaled_ ? -1 : 1; }
 
   void bias(std::span<const double> distances, float* out) const {
     for (size_t m = 0; m < distances.size(); m++) {

@@ -88,7 +88,7 @@ class TransformerXlTerm final : public ContentTerm {
     }
   }
 
-  void sequence_backward(const Sequence& tokens, float*, float* dk) override {
+  void sequence_backward(const Sequence& tokens, float*, float*, float* dk) override {
     for (int n = 0; n < tokens.count; n++)
       for (int h = 0; h < H_; h++) {
         const float g = dproducts_[size_t(tokens.offset + n) * H_ + h];
