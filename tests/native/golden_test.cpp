@@ -106,7 +106,7 @@ TEST_CASE("golden") {
     const std::string name = entry.descriptor->name;
     CAPTURE(name);
     const Json cases = Json::read(LENGTHWISE_TESTS_DIR "/golden/" + name + ".json");
-    CHECK_MESSAGE(!cases.items.empty(), "no golden file: add a function to tests/oracle/references.py and run make_goldens.py");
+    CHECK_MESSAGE(!cases.items.empty(), "no golden file: add a function to tests/oracle/references*.py and run make_goldens.py");
     for (auto& golden : cases.items) check_case(golden);
   }
 }

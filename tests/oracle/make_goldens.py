@@ -1,8 +1,9 @@
-"""Writes tests/golden/<name>.json for each encoding in references.py (or for those named): python tests/oracle/make_goldens.py [name …]
+"""Writes tests/golden/<name>.json for each encoding in references*.py (or for those named): python tests/oracle/make_goldens.py [name …]
 
 Every number is double precision, written with 10 digits. Inputs of attention are made by formulas that the C++ test
 repeats: wave(n, step, phase)[i] = sin(step·i + phase), rounded to float.
 """
+import importlib
 import inspect
 import json
 import math
@@ -12,6 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from references import REFERENCES, Parameters, Shape
+
+for family in sorted(Path(__file__).parent.glob("references_*.py")):
+    importlib.import_module(family.stem)  # registers its own
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 
