@@ -32,10 +32,9 @@ inline Seen seen(const Plan& plan, int query, int keys) {
 // Calls f(a, b) for each interval's part inside the tile, counted from the tile's first key.
 template <class F>
 void each_interval(const Seen& seen, Interval tile, F f) {
-  for (const Interval& i : seen) {
-    const int a = std::max(i.first, tile.first), b = std::min(i.last, tile.last);
-    if (a < b) f(a - tile.first, b - tile.first);
-  }
+  const Interval* i = std::partition_point(seen.begin(), seen.end(), [&](const Interval& keys) { return keys.last <= tile.first; });
+  for (; i != seen.end() && i->first < tile.last; i++)
+    f(std::max(i->first, tile.first) - tile.first, std::min(i->last, tile.last) - tile.first);
 }
 // From the first to past the last key seen in the tile; {0, 0} if none is.
 inline Interval hull(const Seen& seen, Interval tile) {

@@ -61,8 +61,8 @@ struct Interval { int first, last; };  // keys first ≤ j < last
 // Who sees whom: sorted, disjoint, non-empty intervals of keys for each query, already causal if the shape is.
 // Empty: every query sees keys [0, i] (causal) or all keys.
 struct Pattern {
-  std::vector<int> begin;           // [length + 1], into intervals
-  std::vector<Interval> intervals;  // clip `last` to the keys that exist
+  Buffer<int> begin;           // [length + 1], into intervals
+  Buffer<Interval> intervals;  // clip `last` to the keys that exist
 };
 
 // One sequence as the content terms see it: tokens offset … offset + count − 1 are new; keys 0 … offset + count − 1 exist.

@@ -83,13 +83,13 @@ template <class E> concept BiasByRow = requires(E e, double i, std::span<const d
 template <class E> concept OpensBias = BiasByRow<E> || requires(E e, std::span<const double> d, float* out) { e.bias(d, out); };
 template <class E> concept OpensContent = requires(E e) { { e.content() } -> std::same_as<std::unique_ptr<ContentTerm>>; };
 template <class E> concept OpensPattern = requires(E e, int i, int n, std::vector<Interval>& out) { e.pattern(i, n, out); };
-template <class E> concept OpensScale = requires(E e, std::span<const int> seen, float* out) { e.scale(seen, out); };
+template <class E> concept OpensScale = requires(E e, std::span<const int> seen, std::span<const double> p, float* out) { e.scale(seen, p, out); };
 template <class E> concept Learned = requires(E e) { std::span<Parameter>(e.parameters); };
 template <class E> concept InputLearns = requires(E e, std::span<const double> p, const float* g) { e.input_backward(p, g); };
 template <class E> concept RotationLearns = requires(E e, std::span<const double> p, int n, const float* g) { e.rotation_backward(p, n, g); };
 template <class E> concept BiasByRowLearns = requires(E e, double i, std::span<const double> d, const float* g) { e.bias_backward(i, d, g); };
 template <class E> concept BiasLearns = BiasByRowLearns<E> || requires(E e, std::span<const double> d, const float* g) { e.bias_backward(d, g); };
-template <class E> concept ScaleLearns = requires(E e, std::span<const int> seen, const float* g) { e.scale_backward(seen, g); };
+template <class E> concept ScaleLearns = requires(E e, std::span<const int> seen, std::span<const double> p, const float* g) { e.scale_backward(seen, p, g); };
 
 class Encoding {
  public:
@@ -124,10 +124,10 @@ class Encoding {
   virtual std::unique_ptr<ContentTerm> content() = 0;
   // pattern: appends the intervals of keys that query i of `length` may see (causality is applied afterwards).
   virtual void pattern(int query, int length, std::vector<Interval>& out) = 0;
-  // scale: out [H][n] *= factor of a row that may see seen[i] keys.
-  virtual void scale(std::span<const int> seen, float* out) = 0;
+  // scale: out [H][n] *= factor of a row that may see seen[i] keys and whose query carries positions[i].
+  virtual void scale(std::span<const int> seen, std::span<const double> positions, float* out) = 0;
   // gradient: of the factors this encoding wrote (product with the others already applied).
-  virtual void scale_backward(std::span<const int> seen, const float* gradient) = 0;
+  virtual void scale_backward(std::span<const int> seen, std::span<const double> positions, const float* gradient) = 0;
 };
 
 template <class E>
@@ -178,8 +178,12 @@ class Adapter final : public Encoding {
   float score_scale() override { if constexpr (requires { e_.score_scale(); }) return e_.score_scale(); else return -1; }
   std::unique_ptr<ContentTerm> content() override { if constexpr (OpensContent<E>) return e_.content(); else return nullptr; }
   void pattern(int i, int n, std::vector<Interval>& out) override { if constexpr (OpensPattern<E>) e_.pattern(i, n, out); }
-  void scale(std::span<const int> seen, float* out) override { if constexpr (OpensScale<E>) e_.scale(seen, out); }
-  void scale_backward(std::span<const int> seen, const float* g) override { if constexpr (ScaleLearns<E>) e_.scale_backward(seen, g); }
+  void scale(std::span<const int> seen, std::span<const double> p, float* out) override {
+    if constexpr (OpensScale<E>) e_.scale(seen, p, out);
+  }
+  void scale_backward(std::span<const int> seen, std::span<const double> p, const float* g) override {
+    if constexpr (ScaleLearns<E>) e_.scale_backward(seen, p, g);
+  }
 
  private:
   E e_;

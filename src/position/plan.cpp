@@ -1,5 +1,6 @@
 // The plan of a stack, and its way back from gradients of tables to gradients of parameters.
 #include <algorithm>
+#include <climits>
 #include <cmath>
 
 #include "position/stack.h"
@@ -97,7 +98,7 @@ Error Stack::fill(int present, Random* random, Plan& out) {
   if (Error e = plan_input(out)) return e;
   if (Error e = plan_rotation(present, out)) return e;
   if (Error e = plan_bias(out)) return e;
-  plan_pattern(out);
+  if (Error e = plan_pattern(out)) return e;
   return plan_scale(out);
 }
 
@@ -190,19 +191,27 @@ Error Stack::plan_bias(Plan& out) {
   return fits ? Error{} : out_of_memory("the score bias", 4.0 * H * N);
 }
 
-void Stack::plan_pattern(Plan& out) {
+// The rows twice: first to count their intervals, then to keep them.
+Error Stack::plan_pattern(Plan& out) {
   Pattern& pattern = out.pattern;
   pattern.begin.clear(), pattern.intervals.clear();
-  if (!opens(doors(), Door::pattern)) return;
-  pattern.begin.push_back(0);
-  for (int i = 0; i < out.length; i++) {
+  if (!opens(doors(), Door::pattern)) return {};
+  auto make_row = [&](int i) {
     row_.clear();
     for (auto& e : encodings_) if (opens(e->descriptor().doors, Door::pattern)) e->pattern(i, out.length, row_);
     for (Interval& keys : row_) keys = {std::max(keys.first, 0), std::min(keys.last, shape_.causal ? i + 1 : out.length)};
     unite(row_);
-    pattern.intervals.insert(pattern.intervals.end(), row_.begin(), row_.end());
-    pattern.begin.push_back(int(pattern.intervals.size()));
+  };
+  int64_t count = 0;
+  if (!sized(pattern.begin, out.length, 1, 1)) return out_of_memory("the pattern", 4.0 * out.length);
+  for (int i = 0; i < out.length; i++) make_row(i), pattern.begin[i] = int(count), count += int64_t(row_.size());
+  pattern.begin[out.length] = int(count);
+  if (count > INT_MAX || !sized(pattern.intervals, count, 1)) {
+    pattern.begin.clear();
+    return out_of_memory("the pattern", 8.0 * count);
   }
+  for (int i = 0; i < out.length; i++) make_row(i), std::copy(row_.begin(), row_.end(), pattern.intervals.data() + pattern.begin[i]);
+  return {};
 }
 
 void Stack::count_seen(const Plan& plan) {
@@ -220,7 +229,7 @@ Error Stack::plan_scale(Plan& out) {
   if (!sized(out.scale, shape_.heads, out.length)) return out_of_memory("the scale", 4.0 * shape_.heads * out.length);
   out.scale.fill(1);
   count_seen(out);
-  for (auto& e : encodings_) if (opens(e->descriptor().doors, Door::scale)) e->scale(seen_, out.scale.data());
+  for (auto& e : encodings_) if (opens(e->descriptor().doors, Door::scale)) e->scale(seen_, out.positions, out.scale.data());
   return {};
 }
 
@@ -256,8 +265,8 @@ Error Stack::plan_backward(const Plan& plan, int present, const PlanGradient& gr
     count_seen(plan);
     std::copy(gradient.scale.begin(), gradient.scale.end(), floats_.begin());
     for (auto& other : encodings_)
-      if (other.get() != &e && opens(other->descriptor().doors, Door::scale)) other->scale(seen_, floats_.data());
-    e.scale_backward(seen_, floats_.data());
+      if (other.get() != &e && opens(other->descriptor().doors, Door::scale)) other->scale(seen_, plan.positions, floats_.data());
+    e.scale_backward(seen_, plan.positions, floats_.data());
   });
   return {};
 }

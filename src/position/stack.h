@@ -43,7 +43,7 @@ class Stack {
   Error plan_input(Plan& out);
   Error plan_rotation(int present, Plan& out);
   Error plan_bias(Plan& out);
-  void plan_pattern(Plan& out);
+  Error plan_pattern(Plan& out);
   Error plan_scale(Plan& out);
   bool learns(Door door) const;
   template <class F> bool each_stretch(const Plan& plan, F f);

@@ -154,7 +154,7 @@ TEST_CASE("a bias by distance counts from the query's own place, behind a cache 
 TEST_CASE("windows count the query itself") {
   Plan plan;
   plan.length = 6;
-  plan.pattern = {{0, 1, 2, 3, 4, 5, 6}, {{0, 1}, {0, 2}, {0, 3}, {1, 4}, {2, 5}, {3, 6}}};
+  set_pattern(plan, {0, 1, 2, 3, 4, 5, 6}, {{0, 1}, {0, 2}, {0, 3}, {1, 4}, {2, 5}, {3, 6}});
   near(Flat(6, 6, 0, {0, 1, 2, 3, 4, 5})(plan), {0, 0.5, 1, 2, 3, 4}, 1e-6);
 }
 
@@ -162,7 +162,7 @@ TEST_CASE("causal masks are aligned to the newest key; queries before all keys y
   Plan plan;
   plan.length = 5;
   near(Flat(2, 5, 3, {1, 2, 3, 4, 5})(plan), {2.5, 3}, 1e-6);
-  plan.pattern = {{0, 0, 0, 0, 1, 2}, {{0, 1}, {0, 2}}};
+  set_pattern(plan, {0, 0, 0, 0, 1, 2}, {{0, 1}, {0, 2}});
   near(Flat(5, 2, 0, {1, 2})(plan), {0, 0, 0, 1, 1.5}, 1e-6);
 }
 

@@ -1,6 +1,8 @@
 // Random attention problems for the tests: a shape, a plan with chosen doors open, inputs that are strided and misaligned.
 #pragma once
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <vector>
 
@@ -10,6 +12,12 @@
 namespace lw::test {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
+
+inline void set_pattern(Plan& plan, const std::vector<int>& begin, const std::vector<Interval>& intervals) {
+  if (!plan.pattern.begin.resize(begin.size()) || !plan.pattern.intervals.resize(intervals.size())) std::abort();
+  std::copy(begin.begin(), begin.end(), plan.pattern.begin.begin());
+  std::copy(intervals.begin(), intervals.end(), plan.pattern.intervals.begin());
+}
 
 struct AttentionCase {
   int queries = 1, keys = 1, offset = 0, heads = 1, kv_heads = 1, head_dim = 1;
@@ -88,17 +96,18 @@ struct AttentionCase {
   // rule(i, n, out) appends the intervals of row i of n, not causal yet.
   template <class Rule>
   void open_pattern(Rule rule) {
-    Pattern& p = plan.pattern;
-    p.begin = {0};
+    std::vector<int> begin = {0};
+    std::vector<Interval> intervals;
     for (int i = 0; i < plan.length; i++) {
       std::vector<Interval> row;
       rule(i, plan.length, row);
       for (auto [first, last] : row) {
         if (plan.causal) last = std::min(last, i + 1);
-        if (first < last) p.intervals.push_back({first, last});
+        if (first < last) intervals.push_back({first, last});
       }
-      p.begin.push_back(int(p.intervals.size()));
+      begin.push_back(int(intervals.size()));
     }
+    set_pattern(plan, begin, intervals);
   }
 };
 

@@ -1,6 +1,7 @@
 // Logarithmic scale (door: scale). Su 2021, kexue.fm/archives/8823; Chiang & Cholak 2022, arXiv:2202.12172.
 //   scores of row i × max(1, ln n_i / ln L), n_i: how many keys it may see, L: the length trained on (≥ 2)
 // unclipped: ln n_i / ln L also below L, where it is less than 1.
+// Not ln(L/n_i), as some texts have it: that is zero at L and negative past it, where the least likely key would then win.
 #include <cmath>
 
 #include "position/catalogue.h"
@@ -26,7 +27,7 @@ struct LogN {
     return {"trainedLength is " + std::to_string(s.trained_length) + "; allowed with log_n: at least 2"};
   }
 
-  void scale(std::span<const int> seen, float* out) const {
+  void scale(std::span<const int> seen, std::span<const double>, float* out) const {
     for (int h = 0; h < heads_; h++)
       for (int n : seen) {
         double factor = std::log(double(n)) / log_trained_;

@@ -6,7 +6,7 @@ struct Undeclared {
                                              .options = {}, .past = lw::Past::same, .past_note = "", .past_note_zh = ""};
   Undeclared(const lw::Options&, const lw::Shape&) {}
   void bias(std::span<const double>, float*) {}
-  void scale(std::span<const int>, float*) {}
+  void scale(std::span<const int>, std::span<const double>, float*) {}
 };
 
 const lw::Entry undeclared_entry = lw::entry<Undeclared>();
