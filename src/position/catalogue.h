@@ -5,11 +5,18 @@
 
 #include "position/encoding.h"
 
+// A causal mask has no line: it is Shape::causal, the default, and holds whatever pattern is named.
+
 #define LENGTHWISE_ENCODINGS(X) \
   X(nope)                       \
   X(sinusoidal)                 \
   X(learned)                    \
+  X(learned_frequency)          \
+  X(hierarchical)               \
+  X(sparse)                     \
   X(random_sorted)              \
+  X(random_linspace)            \
+  X(interpolated)               \
   X(rope)                       \
   X(dynamic_ntk)                \
   X(alibi)                      \
@@ -19,7 +26,14 @@
   X(cope)                       \
   X(forget_gate)                \
   X(window)                     \
-  X(log_n)
+  X(sinks)                      \
+  X(global)                     \
+  X(random)                     \
+  X(blocks)                     \
+  X(dilated)                    \
+  X(log_n)                      \
+  X(ssmax)                      \
+  X(temperature)
 
 namespace lw {
 

@@ -78,7 +78,7 @@ void check_case(const Json& golden) {
     if (want) compare(name, want->flat(), got, tolerance);
   };
 
-  if (const Json* ids = golden.find("ids")) compare("ids", ids->flat(), floats(plan.positions), 0);
+  if (const Json* ids = golden.find("ids")) compare("ids", ids->flat(), floats(plan.positions), 1e-7);
   check("input", floats(plan.input), 5e-7);
   if (const Json* scale = golden.find("embedding_scale")) CHECK(plan.embedding_scale == doctest::Approx(scale->number));
   check("cosine", floats(plan.rotation.cosine), 2e-7);

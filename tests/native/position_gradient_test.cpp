@@ -116,6 +116,8 @@ TEST_CASE("gradients where tables end, and of stacks") {
                            "rope:learned=true:fraction=0.5", "learned:overflow=interpolate:normalize=true", "rope+cope",
                            "rope:learned=true+t5+forget_gate+log_n", "shaw+window:width=3", "transformer_xl+window:width=2",
                            "sinusoidal+learned:overflow=clamp+alibi+t5", "random_sorted:max=9+t5:buckets=4:max_distance=5",
-                           "random_sorted:max=9+rope:learned=true"})
+                           "random_sorted:max=9+rope:learned=true", "hierarchical:rows=2", "hierarchical:rows=2:overflow=clamp:alpha=0.7",
+                           "ssmax:bias=true+log_n:unclipped=true+temperature:floor=2", "ssmax+dilated:width=2+sinks:count=1",
+                           "interpolated:factor=1.5+learned_frequency+hierarchical"})
     check(spec);
 }

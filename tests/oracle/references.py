@@ -41,7 +41,7 @@ def reference(*cases):
     """A case: (options as text, keywords of Shape, positions or a length[, tokens present])."""
 
     def register(function):
-        REFERENCES[function.__name__] = (function, cases)
+        REFERENCES[function.__name__.rstrip("_")] = (function, cases)  # global is a word of Python's own
         return function
 
     return register

@@ -1,0 +1,33 @@
+// Global tokens (door: pattern). Beltagy et al. 2020, arXiv:2004.05150; Zaheer et al. 2020, arXiv:2007.14062.
+//   the first `count` tokens see all keys, and every query sees them
+// count 1 … 2²⁴. Under a causal mask nothing is left of the first half: what they could see beyond each other is later
+// than they are, and the pattern is that of sinks.
+#include "position/catalogue.h"
+
+namespace lw {
+namespace {
+
+struct Global {
+  static constexpr Option options[] = {
+      {Option::integer, "count", 1, 1, 1 << 24, nullptr, "How many tokens at the start see all and are seen by all.",
+       "开头有多少个词元能看到全部词元，并被全部词元看到。"}};
+  static constexpr Descriptor descriptor{
+      .name = "global", .title = "Global tokens", .title_zh = "全局词元",
+      .paper = "Beltagy et al. 2020, Longformer: The Long-Document Transformer, arXiv:2004.05150",
+      .doors = unsigned(Door::pattern), .options = options, .past = Past::same,
+      .past_note = "Any two tokens stay two steps apart, by way of the global ones (without a causal mask).",
+      .past_note_zh = "无因果掩码时，任意两个词元经由全局词元总是只隔两步。"};
+
+  Global(const Options& o, const Shape&) : count_(o.integer("count")) {}
+
+  void pattern(int query, int length, std::vector<Interval>& out) const { out.push_back({0, query < count_ ? length : count_}); }
+
+ private:
+  int count_;
+};
+
+}  // namespace
+
+const Entry global_entry = entry<Global>();
+
+}  // namespace lw

@@ -1,0 +1,34 @@
+// Position interpolation (door: ids); wraps any encoding. Chen et al. 2023, arXiv:2306.15595.
+//   a token that carries p carries p/factor
+// factor 1 … 2²⁰. Several wrappers work one after the other, in the order in which they are written.
+#include "position/catalogue.h"
+
+namespace lw {
+namespace {
+
+struct Interpolated {
+  static constexpr Option options[] = {
+      {Option::number, "factor", 2, 1, 1 << 20, nullptr, "All numbers are divided by this: choose test length / trained length.",
+       "所有编号都除以该值；可取测试长度与训练长度之比。"}};
+  static constexpr Descriptor descriptor{
+      .name = "interpolated", .title = "Position interpolation", .title_zh = "位置插值",
+      .paper = "Chen et al. 2023, Extending Context Window of Large Language Models via Positional Interpolation, arXiv:2306.15595",
+      .doors = unsigned(Door::ids), .options = options, .past = Past::degrades,
+      .past_note = "Up to factor times the length nothing leaves the range of plain numbers, but neighbours come closer together.",
+      .past_note_zh = "长度在 factor 倍以内时编号不超出原有范围，但相邻词元的间隔变小。"};
+
+  Interpolated(const Options& o, const Shape&) : factor_(o["factor"]) {}
+
+  void ids(std::span<double> positions, Random*) const {
+    for (double& p : positions) p /= factor_;
+  }
+
+ private:
+  double factor_;
+};
+
+}  // namespace
+
+const Entry interpolated_entry = entry<Interpolated>();
+
+}  // namespace lw

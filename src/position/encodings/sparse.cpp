@@ -1,0 +1,50 @@
+// Sinusoids on some tokens only, added to the embedding (door: input). The sinusoid: Vaswani et al. 2017, arXiv:1706.03762.
+//   p a multiple of stride: PE[p, 2k] = sin(p·base^(−2k/d)), PE[p, 2k+1] = cos(same); every other position: zeros
+// d odd: the last column is the sine. stride 1 … 2²⁴ (1: sinusoidal), base 1 … 10¹². embedding_scale: token embeddings × √d
+// before the sum, all of them.
+#include <cmath>
+
+#include "position/catalogue.h"
+
+namespace lw {
+namespace {
+
+struct Sparse {
+  static constexpr Option options[] = {
+      {Option::integer, "stride", 4, 1, 1 << 24, nullptr, "Only positions that are multiples of this carry a sinusoid.",
+       "只有位置为该值倍数的词元带有正弦编码。"},
+      {Option::number, "base", 10000, 1, 1e12, nullptr, "The longest wavelength is about 2π·base.", "最长的波长约为 2π·base。"},
+      {Option::flag, "embedding_scale", 1, 0, 1, nullptr, "Token embeddings are multiplied by √d first.", "先把词元嵌入乘以 √d。"}};
+  static constexpr Descriptor descriptor{
+      .name = "sparse", .title = "Sparse sinusoids", .title_zh = "稀疏正弦编码",
+      .paper = "After Vaswani et al. 2017, Attention Is All You Need, arXiv:1706.03762: only some tokens say where they are",
+      .doors = unsigned(Door::input), .options = options, .past = Past::degrades,
+      .past_note = "Defined for every position, but vectors past the trained length were never seen.",
+      .past_note_zh = "对任意位置都有定义，但超出训练长度的向量从未见过。"};
+
+  Sparse(const Options& o, const Shape& s)
+      : stride_(o["stride"]), base_(o["base"]), scaled_(o.flag("embedding_scale")), d_(s.width) {}
+
+  float embedding_scale() const { return scaled_ ? float(std::sqrt(double(d_))) : 1; }
+
+  void input(std::span<const double> positions, float* out) const {
+    for (size_t i = 0; i < positions.size(); i++) {
+      if (std::fmod(positions[i], stride_) != 0) continue;
+      for (int c = 0; c < d_; c++) {
+        const double angle = positions[i] * std::pow(base_, -2.0 * (c / 2) / d_);
+        out[i * d_ + c] += float(c % 2 ? std::cos(angle) : std::sin(angle));
+      }
+    }
+  }
+
+ private:
+  double stride_, base_;
+  bool scaled_;
+  int d_;
+};
+
+}  // namespace
+
+const Entry sparse_entry = entry<Sparse>();
+
+}  // namespace lw
