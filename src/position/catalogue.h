@@ -25,6 +25,8 @@
   X(transformer_xl)             \
   X(cope)                       \
   X(forget_gate)                \
+  X(content_bias)               \
+  X(cable)                      \
   X(window)                     \
   X(sinks)                      \
   X(global)                     \

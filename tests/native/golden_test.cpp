@@ -49,7 +49,7 @@ std::vector<float> content_rows(const Inputs& in, const Plan& plan, const Terms&
       double sum = 0;
       const float* k = &in.k[size_t(j * s.kv_heads + h / (s.heads / s.kv_heads)) * s.head_dim];
       for (int a = 0; a < s.head_dim; a++) sum += double(q[a]) * k[a];
-      raw[j] = float(sum / std::sqrt(double(s.head_dim))), term_row[j] = 0;
+      raw[j] = float(sum * plan.score_scale), term_row[j] = 0;
     }
     for (auto& term : terms) term->row({h, i, q, 0, plan.causal ? i + 1 : in.N}, raw.data(), term_row.data());
     return term_row.data();

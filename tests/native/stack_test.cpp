@@ -290,6 +290,33 @@ TEST_CASE("the scale counts the keys that a pattern leaves") {
   for (int i = 0; i < 40; i++) CHECK(plan.scale[i] == doctest::Approx(std::log(std::min(i + 1.0, 16.0)) / std::log(8)));
 }
 
+// What a query adds to all of its scores, softmax takes away.
+TEST_CASE("the query's part of a content bias cancels") {
+  const int N = 7;
+  BoundStack bound("content_bias", plain);
+  const Inputs in(plain, N);
+  const auto whole = attend(in, bound.plan(N), bound.stack.content(), N);
+  BoundStack keys_only("nope", plain);  // c_j alone, as a dense bias
+  Plan plan = keys_only.plan(N);
+  REQUIRE(plan.bias.table.assign(size_t(plain.heads) * N + 16, 0));
+  plan.bias.head_stride = N;
+  for (int h = 0; h < plain.heads; h++)
+    for (int j = 0; j < N; j++)
+      for (int c = 0; c < plain.width; c++) plan.bias.table[h * N + j] += bound.values[0][h * plain.width + c] * in.x[j * plain.width + c];
+  const auto part = attend(in, plan, {}, N);
+  for (size_t n = 0; n < whole.size(); n++) CHECK(whole[n] == doctest::Approx(part[n]).epsilon(1e-5).scale(1));
+}
+
+TEST_CASE("a context-aware bias is a forget gate with the signs turned") {
+  const int N = 9;
+  BoundStack cable("cable", plain), gate("forget_gate", plain);
+  for (size_t n = 0; n < gate.values.size(); n++)
+    for (size_t i = 0; i < gate.values[n].size(); i++) gate.values[n][i] = -cable.values[n][i];
+  const Inputs in(plain, N);
+  const Plan plan = cable.plan(N);
+  CHECK(attend(in, plan, cable.stack.content(), N) == attend(in, plan, gate.stack.content(), N));
+}
+
 TEST_CASE("contextual positions survive NaN") {
   const Shape s = shape(1, 4, 4, 8);
   BoundStack bound("cope:positions=3", s);

@@ -29,7 +29,7 @@ def attention(s, doors, N):
     H, D = s.heads, s.head_dim
     q, x = wave((N, H, D), 0.37, 0.1), wave((N, s.width), 0.61, 0.4)
     k, v = (np.repeat(wave((N, s.kv_heads, D), step, phase), H // s.kv_heads, 1) for step, phase in ((0.23, 0.2), (0.51, 0.3)))
-    raw = np.einsum("ihd,jhd->hij", q, k) / math.sqrt(D)
+    raw = np.einsum("ihd,jhd->hij", q, k) * doors.get("score_scale", 1 / math.sqrt(D))
     term = doors["content"](q, k, x, raw)
     scores = raw + term
     if s.causal:

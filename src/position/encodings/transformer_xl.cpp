@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "position/catalogue.h"
-#include "position/vectors.h"
+#include "position/content.h"
 
 namespace lw {
 namespace {
@@ -45,10 +45,10 @@ class TransformerXlTerm final : public ContentTerm {
   bool begin(int length) override {
     const int reach = clamp_ ? std::min(clamp_, length - 1) : length - 1, planned = distances_;
     lowest_ = shape_.causal ? 0 : -reach, distances_ = reach - lowest_ + 1;
-    const size_t table = size_t(distances_) * H_ * D_, products = size_t(length) * H_;
-    if (!sinusoids_.resize(size_t(distances_) * d_) || !table_.resize(table) || !dtable_.assign(table, 0) || !query_.resize(D_))
+    const size_t table = size_t(distances_) * H_ * D_;
+    if (!sinusoids_.resize(size_t(distances_) * d_) || !table_.resize(table) || !dtable_.assign(table, 0) || !query_.resize(D_) ||
+        !products_.begin(length, H_))
       return distances_ = 0, false;
-    if (products > products_.size() && !(products_.resize(products) && dproducts_.resize(products))) return false;
     for (int c = 0; c < d_ && distances_ != planned; c++) {
       const int half = (d_ + 1) / 2;
       const double frequency = std::pow(10000, -2.0 * (c % half) / d_);
@@ -63,25 +63,24 @@ class TransformerXlTerm final : public ContentTerm {
     return true;
   }
   bool sequence(const Sequence& tokens) override {
-    for (int n = 0; n < tokens.count; n++)
-      for (int h = 0; h < H_; h++) {
-        const size_t at = size_t(tokens.offset + n) * H_ + h;
-        products_[at] = dot(u_.value + h * D_, tokens.k + key(tokens, n, h), D_), dproducts_[at] = 0;
-      }
+    for (int n = 0; n < tokens.count; n++) {
+      float* products = products_.fresh(tokens.offset + n);
+      for (int h = 0; h < H_; h++) products[h] = dot(u_.value + h * D_, tokens.k + key(tokens, n, h), D_);
+    }
     return true;
   }
 
   void row(const Row& row, const float*, float* scores) override {
     moved_query(row);
     for (int j = row.first; j < row.last; j++)
-      scores[j] += scale_ * (products_[size_t(j) * H_ + row.head] + dot(query_.data(), entry(table_, row.head, place(row.query - j)), D_));
+      scores[j] += scale_ * (products_.value(j)[row.head] + dot(query_.data(), entry(table_, row.head, place(row.query - j)), D_));
   }
   void row_backward(const Row& row, const float*, const float* dscores, float*, float* dq) override {
     moved_query(row);
     for (int j = row.first; j < row.last; j++) {
       const float g = scale_ * dscores[j];
       const int m = place(row.query - j);
-      dproducts_[size_t(j) * H_ + row.head] += g;
+      products_.gradient(j)[row.head] += g;
       add_scaled(g, entry(table_, row.head, m), dq, D_);
       add_scaled(g, entry(table_, row.head, m), v_.gradient + row.head * D_, D_);
       add_scaled(g, query_.data(), entry(dtable_, row.head, m), D_);
@@ -91,7 +90,7 @@ class TransformerXlTerm final : public ContentTerm {
   void sequence_backward(const Sequence& tokens, float*, float*, float* dk) override {
     for (int n = 0; n < tokens.count; n++)
       for (int h = 0; h < H_; h++) {
-        const float g = dproducts_[size_t(tokens.offset + n) * H_ + h];
+        const float g = products_.gradient(tokens.offset + n)[h];
         add_scaled(g, u_.value + h * D_, dk + key(tokens, n, h), D_);
         add_scaled(g, tokens.k + key(tokens, n, h), u_.gradient + h * D_, D_);
       }
@@ -117,7 +116,7 @@ class TransformerXlTerm final : public ContentTerm {
   int lowest_ = 0, distances_ = 0;
   Buffer<float> sinusoids_;              // R [distance][d]
   Buffer<float> table_, dtable_;         // W_R R and its gradient, [H][distance][D]
-  Buffer<float> products_, dproducts_;   // u·k and its gradient, [token][H]
+  TokenRows<float> products_;            // u·k [token][H]
   Buffer<float> query_;                  // q + v
 };
 
