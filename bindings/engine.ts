@@ -10,8 +10,9 @@ import type { EncodingSpec } from './spec.js';
 /** An option of an encoding. */
 export interface OptionDescriptor {
   name: string;
-  kind: 'number' | 'integer' | 'flag' | 'choice';
-  default: number | string | boolean;
+  /** 'numbers': a list, none by default; in a spec an array, or text with ; between them. */
+  kind: 'number' | 'integer' | 'flag' | 'choice' | 'numbers';
+  default: number | string | boolean | number[];
   least: number;
   most: number;
   choices?: string[];

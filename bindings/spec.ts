@@ -3,7 +3,7 @@
 /** An encoding by name with its options, for instance `{ name: 'rope', base: 500000, pairing: 'half' }`. */
 export interface EncodingTerm {
   name: string;
-  [option: string]: string | number | boolean;
+  [option: string]: string | number | boolean | readonly number[];
 }
 
 /**
@@ -32,8 +32,13 @@ function word(what: string, text: unknown): string {
 
 function optionText(key: string, value: unknown): string {
   if (typeof value === 'string') return word(`a value of ${key}`, value);
+  if (Array.isArray(value) && value.length > 0) return value.map((number, i) => numberText(`${key}[${i}]`, number)).join(';');
   if (typeof value === 'boolean') return String(value);
-  if (typeof value !== 'number') throw new TypeError(`${key} must be a number, a string or true or false, not ${value}`);
+  return numberText(key, value);
+}
+
+function numberText(key: string, value: unknown): string {
+  if (typeof value !== 'number') throw new TypeError(`${key} must be a number, a string, true or false, or an array of numbers, not ${value}`);
   if (!Number.isFinite(value)) throw new RangeError(`${key} is ${value}; it must be finite`);
   return String(value).replace('e+', 'e'); // + joins encodings
 }

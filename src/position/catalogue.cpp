@@ -30,14 +30,15 @@ std::string list(const std::vector<std::string>& items) {
 }
 
 std::string describe(const Option& o) {
-  const char* kinds[] = {"number", "integer", "flag", "choice"};
+  const char* kinds[] = {"number", "integer", "flag", "choice", "numbers"};
   std::vector<std::string> choices;
   for (std::string_view rest = o.choices ? o.choices : ""; !rest.empty();) choices.push_back(json(take_until(rest, '|')));
   Object out;
   out.say("name", o.name);
   out.say("kind", kinds[o.kind]);
   out.add("default", o.kind == Option::flag ? json(o.initial != 0)
-                     : o.kind == Option::choice ? choices[size_t(o.initial)] : number_text(o.initial));
+                     : o.kind == Option::choice ? choices[size_t(o.initial)]
+                     : o.kind == Option::numbers ? "[]" : number_text(o.initial));
   out.add("least", number_text(o.least));
   out.add("most", number_text(o.most));
   if (o.kind == Option::choice) out.add("choices", list(choices));

@@ -18,7 +18,12 @@
   X(random_linspace)            \
   X(interpolated)               \
   X(rope)                       \
+  X(ntk)                        \
   X(dynamic_ntk)                \
+  X(yarn)                       \
+  X(longrope)                   \
+  X(llama3)                     \
+  X(xpos)                       \
   X(alibi)                      \
   X(t5)                         \
   X(shaw)                       \

@@ -11,9 +11,9 @@
 namespace lw {
 
 struct Option {
-  enum Kind { number, integer, flag, choice } kind;
+  enum Kind { number, integer, flag, choice, numbers } kind;
   const char* name;
-  double initial, least, most;   // choice: index into choices; flag: 0 or 1
+  double initial, least, most;   // choice: index into choices; flag: 0 or 1; numbers: of each, initially none
   const char* choices;           // "a|b|c" for choice, else nullptr
   const char* meaning;           // English
   const char* meaning_zh;        // 中文
@@ -41,22 +41,26 @@ struct Descriptor {
 class Options {
  public:
   explicit Options(std::span<const Option> specs) : specs_(specs) {
-    for (auto& o : specs) values_.push_back(o.initial);
+    for (auto& o : specs) values_.push_back(o.initial), lists_.emplace_back();
   }
-  double operator[](std::string_view name) const {
-    for (size_t i = 0; i < specs_.size(); i++) if (name == specs_[i].name) return values_[i];
-    std::abort();  // an encoding asked for an option that it does not declare
-  }
+  double operator[](std::string_view name) const { return values_[index(name)]; }
   int integer(std::string_view name) const { return int((*this)[name]); }
   bool flag(std::string_view name) const { return (*this)[name] != 0; }
+  std::span<const double> numbers(std::string_view name) const { return lists_[index(name)]; }
   // From text, as in a spec; checks kind, range and choices.
   Error set(std::string_view encoding, std::string_view name, std::string_view value);
   std::span<const Option> specs() const { return specs_; }
   double value(size_t i) const { return values_[i]; }
+  std::span<const double> list(size_t i) const { return lists_[i]; }
 
  private:
+  size_t index(std::string_view name) const {
+    for (size_t i = 0; i < specs_.size(); i++) if (name == specs_[i].name) return i;
+    std::abort();  // an encoding asked for an option that it does not declare
+  }
   std::span<const Option> specs_;
   std::vector<double> values_;
+  std::vector<std::vector<double>> lists_;  // of options that are numbers
 };
 
 // A learned tensor. The owner of the parameters (a model, or a stack on its own) points value and gradient at its arena.

@@ -13,6 +13,7 @@ std::string allowed(const Option& o) {
     case Option::number: return "a number from " + range;
     case Option::integer: return "a whole number from " + range;
     case Option::flag: return "true, false";
+    case Option::numbers: return "numbers from " + range + ", with ; between them";
     case Option::choice: break;
   }
   std::string list;
@@ -43,13 +44,24 @@ bool read(const Option& o, std::string_view text, double& value) {
   return read_number(text, value) && value >= o.least && value <= o.most && (o.kind == Option::number || value == std::floor(value));
 }
 
+bool read(const Option& o, std::string_view text, std::vector<double>& list) {
+  list.clear();
+  for (std::string_view rest = text;;) {
+    const bool last = rest.find(';') == rest.npos;
+    double value;
+    if (!read_number(take_until(rest, ';'), value) || value < o.least || value > o.most) return list.clear(), false;
+    list.push_back(value);
+    if (last) return true;
+  }
+}
+
 }  // namespace
 
 Error Options::set(std::string_view encoding, std::string_view name, std::string_view text) {
   std::string names;
   for (size_t i = 0; i < specs_.size(); i++) {
     if (name == specs_[i].name) {
-      if (read(specs_[i], text, values_[i])) return {};
+      if (specs_[i].kind == Option::numbers ? read(specs_[i], text, lists_[i]) : read(specs_[i], text, values_[i])) return {};
       values_[i] = specs_[i].initial;
       return {std::string(encoding) + ":" + specs_[i].name + " is " + quoted(text) + "; allowed: " + allowed(specs_[i])};
     }

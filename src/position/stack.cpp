@@ -30,9 +30,11 @@ std::string canonical(const Descriptor& d, const Options& options) {
   for (size_t n = 0; n < d.options.size(); n++) {
     const Option& o = d.options[n];
     double value = options.value(n);
-    if (value == o.initial) continue;
+    std::span<const double> list = options.list(n);
+    if (value == o.initial && list.empty()) continue;
     text += std::string(":") + o.name + "=";
     if (o.kind == Option::flag) text += value ? "true" : "false";
+    else if (o.kind == Option::numbers) for (size_t i = 0; i < list.size(); i++) text += (i ? ";" : "") + number_text(list[i]);
     else if (o.kind != Option::choice) text += number_text(value);
     else {
       std::string_view rest = o.choices;
@@ -59,7 +61,7 @@ Error Stack::make(std::string_view spec, const Shape& shape, Stack& out) {
   if (Error e = check_shape(shape)) return e;
   Stack stack;
   stack.shape_ = shape;
-  const size_t longest = 4096;
+  const size_t longest = 1 << 15;  // room for lists
   if (spec.size() > longest)
     return {"encoding has " + std::to_string(spec.size()) + " characters; allowed: at most " + std::to_string(longest)};
   std::string_view rest = spec;

@@ -83,6 +83,8 @@ void check_case(const Json& golden) {
   if (const Json* scale = golden.find("embedding_scale")) CHECK(plan.embedding_scale == doctest::Approx(scale->number));
   check("cosine", floats(plan.rotation.cosine), 2e-7);
   check("sine", floats(plan.rotation.sine), 2e-7);
+  check("key_cosine", floats(plan.rotation.key_cosine), 2e-7);
+  check("key_sine", floats(plan.rotation.key_sine), 2e-7);
   if (const Json* pairing = golden.find("pairing")) CHECK((plan.rotation.pairing == Pairing::half) == (pairing->text == "half"));
   check("bias", plan.bias.table.empty() ? std::vector<float>() : score_rows(s, N, [&](int h, int i) { return plan.bias.row(h, i); }), 2e-7);
   const Json* scale = golden.find("score_scale");  // absent: the usual one

@@ -139,11 +139,12 @@ TEST_CASE("model: gradients of every kind of layer") {
 }
 
 TEST_CASE("model: decoding with a cache equals one pass, in any chunking, for every encoding") {
-  for (auto& spec : specs()) {
+  for (auto& spec : specs()) for (int trained : {24, 13}) {
     if (spec.starts_with("random_sorted")) continue;  // its numbers depend on how many there are, by definition
+    if (trained < 21 && find_encoding(spec)->descriptor->past == Past::refuses) continue;
     CAPTURE(spec);
     ModelConfig c = small(spec);
-    c.trained_length = 24;
+    c.trained_length = trained;
     auto model = make(c);
     auto tokens = some_tokens(21, c.vocabulary);
     std::vector<float> whole(21 * c.vocabulary), last(c.vocabulary);

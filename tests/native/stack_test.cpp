@@ -3,6 +3,7 @@
 
 #include "encoding_case.h"
 #include "json.h"
+#include "position/text.h"
 
 using namespace lw;
 using namespace lw::test;
@@ -45,6 +46,7 @@ TEST_CASE("specs") {
   CHECK(canonical("rope:base=500000+log_n") == "rope:base=500000+log_n");
   CHECK(canonical(" rope : base = 5e5 : pairing=half : fraction=1 + alibi ") == "rope:base=500000:pairing=half+alibi");
   CHECK(canonical("random_sorted:max=512+alibi") == "random_sorted:max=512+alibi");
+  CHECK(canonical("longrope:long_factor= 8;2.50 :short_factor=1;1e-1") == "longrope:short_factor=1;0.1:long_factor=8;2.5");
   CHECK(canonical("sinusoidal:embedding_scale=false:sin_only=1") == "sinusoidal:sin_only=true:embedding_scale=false");
   for (auto& spec : all()) CHECK(canonical(spec) == spec);
 }
@@ -56,7 +58,7 @@ TEST_CASE("what is refused, and how") {
   CHECK(complaint("") == "encoding is \"\"; allowed: " + names);
   CHECK(complaint("rope++alibi") == "encoding is \"\"; allowed: " + names);
   CHECK(complaint("rope+") == "encoding is \"rope+\"; allowed: no + at the end");
-  CHECK(complaint("rope:bse=3") == "rope has no option \"bse\"; allowed: base, pairing, fraction, proportional, learned");
+  CHECK(complaint("rope:bse=3") == "rope has no option \"bse\"; allowed: base, pairing, fraction, proportional, factor, learned");
   CHECK(complaint("nope:x=1") == "nope has no option \"x\"; allowed: none");
   CHECK(complaint("rope:base") == "rope has the setting \"base\"; allowed: option=value");
   CHECK(complaint("rope:base=x") == "rope:base is \"x\"; allowed: a number from 1 to 1000000000000");
@@ -67,6 +69,12 @@ TEST_CASE("what is refused, and how") {
   CHECK(complaint("rope+dynamic_ntk") == "encoding has two rotations, rope and dynamic_ntk; allowed: one");
   CHECK(complaint("rope", shape(1, 5, 5, 8)) == "headDim is 5; allowed with rope: even numbers");
   CHECK(complaint("rope:fraction=0.4") == "rope:fraction turns less than two of headDim = 4 dimensions; allowed: fraction·headDim ≥ 2");
+  CHECK(complaint("longrope:long_factor=1;2;3") == "longrope:long_factor has 3 numbers; allowed: 2, one for each pair");
+  CHECK(complaint("longrope:long_factor=1;0") == "longrope:long_factor is \"1;0\"; allowed: numbers from 0.001 to 1000000, with ; between them");
+  CHECK(complaint("longrope:original=1") == "the original length of longrope is 1; allowed: at least 2");
+  CHECK(complaint("yarn:base=1") == "yarn:base is 1; allowed: more than 1");
+  CHECK(complaint("yarn:beta_fast=1:beta_slow=2") == "yarn:beta_fast is 1; allowed: at least beta_slow (2)");
+  CHECK(complaint("llama3:low=4") == "llama3:low is 4; allowed: less than high (4)");
   CHECK(complaint("cope", shape(1, 4, 4, 8, false)) == "cope is asked for with causal = false; allowed: causal = true");
   CHECK(complaint("alibi:form=asymmetric") == "alibi:form is \"asymmetric\" with causal = true; allowed: symmetric");
   CHECK(complaint("t5:buckets=7", shape(1, 4, 4, 8, false)) == "t5:buckets is 7; allowed with causal = false: even numbers from 4");
@@ -77,13 +85,14 @@ TEST_CASE("what is refused, and how") {
   CHECK(complaint("nope", shape(3, 4, 4, 8, true, 2)) == "kvHeads is 2; allowed: a divisor of heads (3)");
   CHECK(complaint("nope", shape(0, 4, 4, 8)) == "heads is 0; allowed: 1 to 1024");
   CHECK(complaint("nope", shape(1, 4, 4, -5)) == "trainedLength is -5; allowed: 1 to 16777216");
-  CHECK(complaint(std::string(5000, 'x')) == "encoding has 5000 characters; allowed: at most 4096");
+  CHECK(complaint(std::string(50000, 'x')) == "encoding has 50000 characters; allowed: at most 32768");
 
   CHECK(plan_complaint("nope", std::vector<double>{}) == "length is 0; allowed: 1 to 16777216");
   CHECK(plan_complaint("nope", {0, NAN}) == "positions[1] is nan; allowed: numbers from -2^53 to 2^53");
   CHECK(plan_complaint("nope", {-1e300}) == "positions[0] is -1e+300; allowed: numbers from -2^53 to 2^53");
   CHECK(plan_complaint("learned", counted(9, 0)) ==
         "length is 9 with a position 8, but the table of learned has trainedLength = 8 rows; allowed: positions 0 to 7, or overflow=clamp or interpolate");
+  CHECK(plan_complaint("xpos", {3, 1e7}) == "a position is 10000000; allowed with xpos:scale_base=512:center=0: -24521 to 24521");
   CHECK(plan_complaint("random_sorted:max=8", counted(9, 0)) == "length is 9; allowed with random_sorted:max=8: at most 8");
   CHECK(plan_complaint("random_sorted+learned", counted(8, 0)).find("trainedLength = 8") != std::string::npos);
 }
@@ -94,18 +103,21 @@ TEST_CASE("every option refuses what lies outside") {
       const std::string name = std::string(entry.descriptor->name) + ":" + o.name;
       CAPTURE(name);
       std::vector<std::string> wrong = {"", "x", "nan", "inf", "-inf", "1e999", "0x10", "1,5", "--1", "true;", "1 2"};
-      if (o.kind == Option::number || o.kind == Option::integer) {
+      if (o.kind == Option::number || o.kind == Option::integer || o.kind == Option::numbers) {
         wrong.push_back(std::to_string(o.least - 1)), wrong.push_back(std::to_string(o.most * 2 + 1));
         Options options(entry.descriptor->options);
-        CHECK(!options.set(entry.descriptor->name, o.name, std::to_string(int64_t(o.least))));
-        CHECK(!options.set(entry.descriptor->name, o.name, std::to_string(int64_t(o.most))));
+        CHECK(!options.set(entry.descriptor->name, o.name, number_text(o.least)));
+        CHECK(!options.set(entry.descriptor->name, o.name, number_text(o.most)));
       }
+      if (o.kind == Option::numbers)
+        for (const char* list : {";", "1;", ";1", "1;;1", "1;x", "1; 1"}) wrong.push_back(list);
       if (o.kind == Option::integer) wrong.push_back(std::to_string(o.least + 0.5));
       for (auto& value : wrong) {
         Options options(entry.descriptor->options);
         const std::string said = options.set(entry.descriptor->name, o.name, value).text;
         CHECK(said.starts_with(name + " is \"" + value + "\"; allowed: "));
         CHECK(options[o.name] == o.initial);
+        CHECK(options.numbers(o.name).empty());
       }
     }
   }
@@ -155,11 +167,15 @@ TEST_CASE("planning again gives the same bits in the same memory") {
   CHECK(plan.embedding_scale == 1);
 }
 
-TEST_CASE("everything is finite at far positions") {
+TEST_CASE("everything is finite at far positions, or refused") {
   for (auto& spec : all()) {
     CAPTURE(spec);
     BoundStack bound(spec, plain);
     for (auto& positions : {counted(9, 1e7), counted(9, 9e15), std::vector<double>{-1e7, 0, 0.5, 1e7, 3, 9007199254740992}}) {
+      if (!plan_complaint(spec, positions).empty()) {
+        CHECK(spec == "xpos");  // its gains leave the range of floats
+        continue;
+      }
       Plan plan = bound.plan(positions);
       for (auto* table : {&plan.input, &plan.rotation.cosine, &plan.rotation.sine, &plan.bias.table, &plan.scale})
         CHECK(std::all_of(table->begin(), table->end(), [](float x) { return std::isfinite(x); }));
@@ -191,6 +207,47 @@ TEST_CASE("biases and rotations depend on the distance only") {
     };
     const auto a = scores(near), b = scores(far);
     for (size_t n = 0; n < a.size(); n++) CHECK(a[n] == doctest::Approx(b[n]).epsilon(2e-6).scale(1));
+  }
+}
+
+TEST_CASE("rotations: norms up to the gain, far and fractional positions, turning back") {
+  for (std::string spec : all()) {
+    const Shape s = shape(1, 16, 16, 8);
+    if (!BoundStack(spec, s).plan(1).rotation.pairs) continue;
+    for (const char* options : {"", ":pairing=half:fraction=0.5"}) {
+      const std::string with = spec + options, there = spec == "xpos" ? with + ":center=10000000" : with;
+      CAPTURE(with);
+      BoundStack bound(there, s);
+      const std::vector<double> positions = {10000000.25, 9999990, 10000007.5};
+      const Plan plan = bound.plan(positions, 20);
+      const Rotation& r = plan.rotation;
+      CHECK(r.pairs == (*options ? 4 : 8));
+      CHECK((r.pairing == Pairing::half) == !!*options);
+      std::vector<double> unit(r.pairs);
+      const double one = 1;
+      bound.stack.encodings()[0]->rotation({&one, 1}, 20, unit.data());
+      const bool own = !r.key_cosine.empty();
+      double product = 0;  // of the gains of a query and a key at the same place: the same for all places and pairs
+      for (size_t n = 0; n < r.cosine.size(); n++) {
+        const double angle = positions[n / r.pairs] * unit[n % r.pairs];
+        const double gain = std::hypot(r.cosine[n], r.sine[n]), key = own ? std::hypot(r.key_cosine[n], r.key_sine[n]) : gain;
+        CHECK(std::fabs(r.cosine[n] / gain - std::cos(angle)) < 1e-6);
+        CHECK(std::fabs(r.sine[n] / gain - std::sin(angle)) < 1e-6);
+        if (!product) product = gain * key;
+        CHECK(gain * key == doctest::Approx(product).epsilon(1e-6));
+      }
+      // Turned and turned back: once more by the gain. What does not turn is left alone.
+      for (Side side : {Side::query, Side::key}) {
+        const std::vector<float> x = wave(16, 1.3, 0.2);
+        std::vector<float> y = x;
+        for (bool adjoint : {false, true}) rotate(r, side, y.data(), 16, 1, 1, 16, 1, adjoint);
+        const Buffer<float> &cosine = own && side == Side::key ? r.key_cosine : r.cosine, &sine = own && side == Side::key ? r.key_sine : r.sine;
+        for (int d = 0; d < 16; d++) {
+          const int k = r.pairs + (d >= 2 * r.pairs ? 0 : r.pairing == Pairing::half ? d % r.pairs : d / 2);
+          CHECK(y[d] == doctest::Approx(d < 2 * r.pairs ? x[d] * (cosine[k] * cosine[k] + sine[k] * sine[k]) : x[d]).epsilon(1e-5));
+        }
+      }
+    }
   }
 }
 

@@ -70,7 +70,9 @@ def golden(name, function, case):
         if plain in doors:
             out[plain] = doors[plain]
     if "angles" in doors:
-        out["cosine"], out["sine"] = np.cos(doors["angles"]), np.sin(doors["angles"])
+        for side, gain in (("", "gain"), ("key_", "key_gain")):
+            if not side or gain in doors:
+                out[side + "cosine"], out[side + "sine"] = (doors.get(gain, 1) * f(doors["angles"]) for f in (np.cos, np.sin))
     if "bias" in doors:
         out["bias"] = seen_part(s, doors["bias"])
     if "seen" in doors:

@@ -5,6 +5,7 @@ positions, a source of parameters and its options, and returns what it puts into
   positions [N]                       ids
   input [N, d], embedding_scale       input
   angles [N, pairs], pairing          rotation
+  gain, key_gain [N, pairs] or less   rotation (key_gain: only where it is another)
   bias [H, N, N]                      bias
   content(q, k, x) -> [H, N, N]       content (q, k: [N, H, D] before rotation)
   value(weights) -> [N, H, D]         value
@@ -164,15 +165,17 @@ def random_sorted(s, p, parameters, max="2048", evaluation="fresh", seed="0"):
     ("fraction=0.4:pairing=half", {"head_dim": 80, "heads": 1}, [0, 3]),
     ("fraction=0.4", {"head_dim": 8}, [0, 3]),
     ("fraction=0.5:proportional=true:pairing=half", {"head_dim": 8}, [0, 3, 100]),
+    ("factor=8:base=1000000:pairing=half", {"head_dim": 16}, [0, 1, 4000, 10000000.25]),
+    ("factor=4:fraction=0.75:proportional=true", {"head_dim": 8}, [0, 3, 100]),
     ("learned=true", {"head_dim": 8}, [0, 3, 10]),
     ("learned=true:fraction=0.5:proportional=true", {"head_dim": 8}, [0, 3, 10]),
 )
-def rope(s, p, parameters, base="10000", pairing="interleaved", fraction="1", proportional="false", learned="false"):
+def rope(s, p, parameters, base="10000", pairing="interleaved", fraction="1", proportional="false", factor="1", learned="false"):
     D = s.head_dim
     turning = math.floor(Fraction(fraction) * D) // 2
     pairs = D // 2 if proportional == "true" else turning
     frequencies = np.zeros(pairs)
-    frequencies[:turning] = parameters(turning) if learned == "true" else float(base) ** (-np.arange(turning) / pairs)
+    frequencies[:turning] = parameters(turning) if learned == "true" else float(base) ** (-np.arange(turning) / pairs) / float(factor)
     return {"angles": p[:, None] * frequencies, "pairing": pairing}
 
 
@@ -183,9 +186,11 @@ def rope(s, p, parameters, base="10000", pairing="interleaved", fraction="1", pr
     ("", {"head_dim": 8}, 20, 9),
     ("factor=4:original=12:base=500000", {"head_dim": 6}, [0, 5, 1e6], 100),
     ("", {"head_dim": 2}, 40),
+    ("fraction=0.5", {"head_dim": 12}, 20),
 )
-def dynamic_ntk(s, p, parameters, factor="2", original="0", base="10000", pairing="interleaved"):
-    D, L, base, factor, n = s.head_dim, int(original) or s.trained_length, float(base), float(factor), s.present
+def dynamic_ntk(s, p, parameters, factor="2", original="0", base="10000", pairing="interleaved", fraction="1"):
+    D = math.floor(Fraction(fraction) * s.head_dim) // 2 * 2
+    L, base, factor, n = int(original) or s.trained_length, float(base), float(factor), s.present
     if n > L and D > 2:
         base *= (factor * n / L - (factor - 1)) ** (D / (D - 2))
     return {"angles": p[:, None] * base ** (-2 * np.arange(D // 2) / D), "pairing": pairing}
