@@ -219,9 +219,20 @@ Error Transformer::grow_cache(int tokens) {
   return {};
 }
 
+bool Transformer::jumps(int before, int now) const {
+  for (auto& stack : stacks_) if (stack.jumps(before, now)) return true;
+  return false;
+}
+
 Error Transformer::feed(const int* tokens, int count, float* out) {
   if (Error e = check_count(count, 1)) return e;
   if (Error e = check_tokens(tokens, count)) return e;
+  if (cached() && jumps(cached(), cached() + count)) {
+    std::vector<int> all = std::move(decoding_.tokens);
+    all.insert(all.end(), tokens, tokens + count);
+    reset_cache();
+    return feed(all.data(), int(all.size()), out);
+  }
   if (Error e = grow_cache(cached() + count)) return e;
   Pass pass{1, count, count, cached(), &decoding_};
   if (Error e = reserve(count, 0, false)) return e;

@@ -120,6 +120,7 @@ class Transformer {
   void embed(const int* tokens, const Pass& pass, const Plan& plan, float* x);
   AttentionInput attention_input(const Activations::Layer& a, int first_row, int length) const;
   Error grow_cache(int tokens);
+  bool jumps(int before, int now) const;
 
   ModelConfig config_;
   std::vector<Tensor> tensors_;

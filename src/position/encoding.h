@@ -114,6 +114,8 @@ class Encoding {
   // rotation: angles [n][pairs] in radians; `length` tokens are present now (only length_dependent ones may use it).
   virtual Rotary rotary() = 0;
   virtual bool length_dependent() = 0;
+  // Whether all frequencies jump when `before` tokens become `now`: what earlier layers made of the old ones is then made anew.
+  virtual bool jumps(int before, int now) = 0;
   virtual void rotation(std::span<const double> positions, int length, double* angles) = 0;
   // A factor on each turned pair: query and key [n][pairs] arrive as ones.
   virtual bool has_gain() = 0;
@@ -166,6 +168,7 @@ class Adapter final : public Encoding {
   float embedding_scale() override { if constexpr (requires { e_.embedding_scale(); }) return e_.embedding_scale(); else return 1; }
   Rotary rotary() override { if constexpr (OpensRotation<E>) return e_.rotary(); else return {0, Pairing::interleaved}; }
   bool length_dependent() override { if constexpr (requires { E::length_dependent; }) return E::length_dependent; else return false; }
+  bool jumps(int before, int now) override { if constexpr (requires { e_.jumps(before, now); }) return e_.jumps(before, now); else return false; }
   void rotation(std::span<const double> p, int n, double* angles) override { if constexpr (OpensRotation<E>) e_.rotation(p, n, angles); }
   void rotation_backward(std::span<const double> p, int n, const float* g) override {
     if constexpr (RotationLearns<E>) e_.rotation_backward(p, n, g);

@@ -157,6 +157,11 @@ bool Stack::per_layer() const {
   return false;
 }
 
+bool Stack::jumps(int before, int now) const {
+  for (auto& e : encodings_) if (e->jumps(before, now)) return true;
+  return false;
+}
+
 bool Stack::length_dependent() const {
   for (auto& e : encodings_) if (e->length_dependent()) return true;
   return false;

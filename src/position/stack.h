@@ -33,6 +33,7 @@ class Stack {
   bool learned() const { return learned_; }
   bool per_layer() const;            // some encoding wants its own parameters in each layer
   bool length_dependent() const;     // cached keys must be kept unrotated
+  bool jumps(int before, int now) const;  // what is cached must be made anew
   const Shape& shape() const { return shape_; }
   const std::string& spec() const { return spec_; }  // canonical
 

@@ -141,16 +141,19 @@ TEST_CASE("model: gradients of every kind of layer") {
 TEST_CASE("model: decoding with a cache equals one pass, in any chunking, for every encoding") {
   for (auto& spec : specs()) for (int trained : {24, 13}) {
     if (spec.starts_with("random_sorted")) continue;  // its numbers depend on how many there are, by definition
-    if (trained < 21 && find_encoding(spec)->descriptor->past == Past::refuses) continue;
     CAPTURE(spec);
     ModelConfig c = small(spec);
     c.trained_length = trained;
+    // Its later layers keep what they made of a token when there were fewer, unless all is computed again for each token.
+    if (spec == "dynamic_ntk" && trained < 21) c.layers = 1;
     auto model = make(c);
     auto tokens = some_tokens(21, c.vocabulary);
     std::vector<float> whole(21 * c.vocabulary), last(c.vocabulary);
     // Frequencies that depend on the length: each prefix has logits of its own.
     bool per_length = model->stack(0).length_dependent();
-    REQUIRE(!model->logits_of(tokens.data(), 21, whole.data()));
+    const Error refused = model->logits_of(tokens.data(), 21, whole.data());
+    if (refused && trained < 21 && spec.starts_with("learned")) continue;
+    REQUIRE_MESSAGE(!refused, refused.text);
     for (std::vector<int> chunks : {std::vector<int>(21, 1), {21}, {5, 1, 1, 9, 2, 3}, {20, 1}}) {
       model->reset_cache();
       int at = 0;

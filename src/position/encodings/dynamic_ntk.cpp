@@ -1,6 +1,7 @@
 // Rotary with a base that grows with the input, "dynamic NTK" (door: rotation). emozilla 2023; Peng et al. 2023, arXiv:2309.00071.
 //   n ≤ L: rope.  n > L: base·(s·n/L − (s − 1))^(R/(R−2)), n: tokens present now
-// All frequencies depend on n, so cached keys are kept unrotated. factor s 1 … 1024; original: L, 0 for the length trained
+// All frequencies depend on n, so cached keys are kept unrotated and turn with those of now. In a model past L the first
+// layer then decodes as in one pass; the later ones keep what they made of earlier tokens when n was less. factor s 1 … 1024; original: L, 0 for the length trained
 // on; base, pairing, fraction as in rope.
 #include "position/catalogue.h"
 #include "position/rotary.h"

@@ -1,7 +1,7 @@
 // LongRoPE (door: rotation, with gain). Ding et al. 2024, arXiv:2402.13753; the attention factor as in Phi-3, arXiv:2404.14219.
 //   pair k turns by p·base^(−2k/R)/λ_k,  λ = short_factor while n ≤ L, long_factor when n > L, n: tokens present now
 //   turned q and k × √(1 + ln s/ln L), 1 for s = 1;  attention_factor: this number instead
-// All frequencies change when n passes L, so cached keys are kept unrotated. Each list has one factor for each turning
+// All frequencies jump when n passes L: a model then makes its whole cache anew, once. Each list has one factor for each turning
 // pair, 10⁻³ … 10⁶ (they come from a search); without one, short is 1 and long is s. factor s = longest length / L,
 // 1 … 65536; original: L, 0 for the length trained on, at least 2; base, pairing, fraction as in rope.
 #include <algorithm>
@@ -49,6 +49,7 @@ struct LongRope : rotary::Turning {
     return {"the original length of longrope is 1; allowed: at least 2"};
   }
 
+  bool jumps(int before, int now) const { return (before > original_) != (now > original_); }
   void rotation(std::span<const double> positions, int length, double* angles) {
     frequency_ = length > original_ ? long_ : short_;
     Turning::rotation(positions, length, angles);
