@@ -204,7 +204,7 @@ Error Stack::plan_pattern(Plan& out) {
   };
   int64_t count = 0;
   if (!sized(pattern.begin, out.length, 1, 1)) return out_of_memory("the pattern", 4.0 * out.length);
-  for (int i = 0; i < out.length; i++) make_row(i), pattern.begin[i] = int(count), count += int64_t(row_.size());
+  for (int i = 0; i < out.length && count <= INT_MAX; i++) make_row(i), pattern.begin[i] = int(count), count += int64_t(row_.size());
   pattern.begin[out.length] = int(count);
   if (count > INT_MAX || !sized(pattern.intervals, count, 1)) {
     pattern.begin.clear();

@@ -11,7 +11,7 @@ using namespace lw::test;
 
 namespace {
 
-enum Open { nothing = 0, rotation = 1, bias = 2, scale = 4, window = 8 };
+enum Open { nothing = 0, rotation = 1, bias = 2, scale = 4, window = 8, dilated = 16 };
 
 double seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -36,6 +36,10 @@ void open_doors(AttentionCase& c, int open) {
   if (open & scale) ok &= c.open_scale();
   if (open & window)
     c.open_pattern([](int i, int, std::vector<Interval>& out) { out.push_back({std::max(0, i - 127), i + 1}); });
+  if (open & dilated)
+    c.open_pattern([](int i, int, std::vector<Interval>& out) {
+      for (int j = i % 8 + std::max(0, i / 8 - 127) * 8; j <= i; j += 8) out.push_back({j, j + 1});
+    });
   if (!ok || difference(run(c, false).out, run(c, true).out) > 1e-4) std::abort();
 }
 
@@ -78,6 +82,6 @@ int main() {
   training("rotation", 64, 4, 16, rotation), training("bias", 64, 4, 16, bias), training("scale", 64, 4, 16, scale);
   training("plain", 128, 4, 32, nothing);
   training("plain", 1024, 8, 64, nothing), training("rotation", 1024, 8, 64, rotation), training("bias", 1024, 8, 64, bias);
-  training("window 128", 1024, 8, 64, window);
+  training("window 128", 1024, 8, 64, window), training("dilated 128 · 8", 1024, 8, 64, dilated);
   decoding(128, 4, 16), decoding(512, 8, 64), decoding(2048, 8, 64);
 }

@@ -52,7 +52,7 @@ TEST_CASE("rotation: both pairings by number, position 3, base 10000") {
   near(y, {-1.695592537, 0.1375517383, 2.7886816, 3.975982036, -4.808842475, 6.323059348, 7.086836737, 8.011963982}, 1e-6);
 }
 
-TEST_CASE("rotation: shifts of a turned key add up") {
+TEST_CASE("rotation: shifts of a turned key add up (ggml-org/llama.cpp#3835)") {
   std::vector<float> x{1, 2, 3, 4, 5, 6, 7, 8};
   const Rotation r = rope({10, -4, -2}, 8, Pairing::half);
   rotate(r, Side::query, x.data(), 8, 1, 1, 8, 0, false);
@@ -126,7 +126,7 @@ TEST_CASE("decoding through the cache equals one pass, in any chunks") {
       }
 }
 
-TEST_CASE("grouped queries: each key/value head serves neighbours") {
+TEST_CASE("grouped queries: each key/value head serves neighbours (ekzhang/jax-js#180)") {
   const float q[4] = {1, 2, 3, 4}, k[2] = {5, -6}, v[2] = {10, 20};
   float out[4];
   AttentionInput in;
@@ -158,7 +158,7 @@ TEST_CASE("windows count the query itself") {
   near(Flat(6, 6, 0, {0, 1, 2, 3, 4, 5})(plan), {0, 0.5, 1, 2, 3, 4}, 1e-6);
 }
 
-TEST_CASE("causal masks are aligned to the newest key; queries before all keys yield zeros") {
+TEST_CASE("causal masks are aligned to the newest key; queries before all keys yield zeros (onnx/onnx#8068)") {
   Plan plan;
   plan.length = 5;
   near(Flat(2, 5, 3, {1, 2, 3, 4, 5})(plan), {2.5, 3}, 1e-6);
@@ -166,7 +166,7 @@ TEST_CASE("causal masks are aligned to the newest key; queries before all keys y
   near(Flat(5, 2, 0, {1, 2})(plan), {0, 0, 0, 1, 1.5}, 1e-6);
 }
 
-TEST_CASE("softmax: shifts by the maximum, an empty row is zero") {
+TEST_CASE("softmax: shifts by the maximum, an empty row is zero (NVIDIA/FasterTransformer#43)") {
   struct { std::vector<float> scores; std::vector<double> weights; } rows[] = {
       {{1000, 1001, 1002}, {0.09003057317, 0.2447284711, 0.6652409558}},
       {{-1000, -1001, -1002}, {0.6652409558, 0.2447284711, 0.09003057317}},
@@ -184,4 +184,51 @@ TEST_CASE("softmax: shifts by the maximum, an empty row is zero") {
         near(Flat(queries, n, 0, values)(plan), std::vector<double>(queries, row.weights[j]), 1e-7);
       }
     }
+}
+
+TEST_CASE("softmax: a row that sees nothing is zero, not NaN and not the mean (pytorch/pytorch#103749)") {
+  for (int queries : {1, 4}) {
+    Plan plan;
+    plan.length = 4, plan.causal = false, plan.bias.row_stride = 0;
+    REQUIRE(plan.bias.table.assign(4 + 16, 0));
+    const float scores[] = {0.3f, 1, -2, 0};
+    std::copy(scores, scores + 4, plan.bias.table.begin());
+    Flat row(queries, 4, 0, {1, 2, 3, 4});
+    set_pattern(plan, {0, 0, 0, 0, 0}, {});
+    CHECK(row(plan) == std::vector<float>(queries, 0));
+    plan.pattern = {};
+    std::fill_n(plan.bias.table.begin(), 4, -infinity);
+    CHECK(row(plan) == std::vector<float>(queries, 0));
+  }
+}
+
+TEST_CASE("softmax: masks are combined as what they are, not as large numbers (huggingface/transformers#17306)") {
+  const float lowest = std::numeric_limits<float>::lowest();
+  for (int queries : {1, 4}) {
+    Plan plan;  // the causal mask leaves key 0, the other one keys 1 and 2
+    plan.length = 4, plan.bias.row_stride = 0;
+    REQUIRE(plan.bias.table.assign(4 + 16, 0));
+    plan.bias.table[0] = -infinity;
+    CHECK(Flat(queries, 3, 0, {5, 6, 7})(plan)[0] == 0);
+    plan.causal = false;
+    for (int j = 0; j < 3; j++) plan.bias.table[j] = lowest + lowest;
+    CHECK(Flat(queries, 3, 0, {5, 6, 7})(plan) == std::vector<float>(queries, 0));
+  }
+}
+
+TEST_CASE("softmax: what is masked adds nothing, whatever its score (ggml-org/llama.cpp#5574)") {
+  const double weights[] = {0.2689414214, 0.7310585786, 0};
+  for (bool by_pattern : {true, false})
+    for (int queries : {1, 4})
+      for (int j = 0; j < 3; j++) {
+        Plan plan;
+        plan.length = 4, plan.causal = false, plan.bias.row_stride = 0;
+        REQUIRE(plan.bias.table.assign(4 + 16, 0));
+        const float scores[] = {1, 2, by_pattern ? infinity : -infinity};
+        std::copy(scores, scores + 3, plan.bias.table.begin());
+        if (by_pattern) set_pattern(plan, {0, 1, 2, 3, 4}, {{0, 2}, {0, 2}, {0, 2}, {0, 2}});
+        std::vector<float> values(3, 0);
+        values[j] = 1;
+        near(Flat(queries, 3, 0, values)(plan), std::vector<double>(queries, weights[j]), 1e-7);
+      }
 }

@@ -1,4 +1,6 @@
 // Numbers that public reports of faults agreed on; each case names its report.
+#include <algorithm>
+
 #include "encoding_case.h"
 
 using namespace lw;
@@ -160,6 +162,37 @@ TEST_CASE("sinusoids: three layouts, not interchangeable (huggingface/blog#2183)
   near({std::sin(3.0), std::cos(3.0)}, input("sinusoidal:layout=half_minus_1", 2, 3), 1e-6);  // one frequency: 1
 }
 
+TEST_CASE("sinusoids: moving on is a linear map of the pair, and there is none for sines alone") {
+  const int d = 12, k = 7;
+  for (const char* spec : {"sinusoidal", "sinusoidal:layout=concatenated"})
+    for (double p : {0.0, 1.0, 30.0, 4000.0}) {
+      const auto here = input(spec, d, p), there = input(spec, d, p + k);
+      for (int n = 0; n < d / 2; n++) {
+        const bool in_turn = spec == std::string("sinusoidal");
+        const int sine = in_turn ? 2 * n : n, cosine = in_turn ? 2 * n + 1 : n + d / 2;
+        const double angle = k * std::pow(10000, -2.0 * n / d);
+        CHECK(there[sine] == doctest::Approx(std::cos(angle) * here[sine] + std::sin(angle) * here[cosine]).epsilon(1e-5).scale(1));
+        CHECK(there[cosine] == doctest::Approx(std::cos(angle) * here[cosine] - std::sin(angle) * here[sine]).epsilon(1e-5).scale(1));
+      }
+    }
+  // Sines alone are all zero at position 0, and a linear map leaves zero where it is.
+  for (float x : input("sinusoidal:sin_only=true", d, 0)) CHECK(x == 0);
+  CHECK(input("sinusoidal:sin_only=true", d, k)[0] != 0);
+}
+
+TEST_CASE("tables: numbers that begin past the padding's rows (huggingface/sentence-transformers#3879)") {
+  BoundStack bound("learned", shape(1, 3, 3, 514));
+  const std::vector<double> padded = {2, 3, 4, 5, 1, 1};
+  const Plan plan = bound.plan(padded);
+  for (size_t i = 0; i < padded.size(); i++)
+    for (int c = 0; c < 3; c++) CHECK(plan.input[i * 3 + c] == bound.values[0][size_t(padded[i]) * 3 + c]);
+  std::vector<double> numbers(513);
+  for (int i = 0; i < 513; i++) numbers[i] = i + 2;
+  Plan long_plan;
+  CHECK(bound.stack.plan(std::span(numbers).first(512), 0, nullptr, long_plan).text == "");
+  CHECK(bound.stack.plan(numbers, 0, nullptr, long_plan).text.starts_with("length is 513 with a position 514, but the table"));
+}
+
 TEST_CASE("window: the width counts the query itself (huggingface/transformers#39408)") {
   const Shape s = shape(1, 1, 1, 8);
   auto out = [&](const char* spec) {
@@ -178,6 +211,19 @@ TEST_CASE("log n: per query, clipped at 1 (DAMO-NLP-SG/CLEX#1)") {
   Plan plan = BoundStack("log_n", shape(1, 1, 1, 2048)).plan(32768);
   for (auto [position, want] : {std::pair(1, 1.0), {100, 1.0}, {2048, 1.0}, {2049, 1.000064024}, {4096, 1.090909091}, {8192, 1.181818182}, {32768, 1.363636364}})
     CHECK(plan.scale[position - 1] == doctest::Approx(want).epsilon(1e-7));
+}
+
+TEST_CASE("log n: the logarithm of a ratio of lengths would turn attention round") {
+  // Trained on 1024, at 4096: ln(1024/4096) < 0, and softmax would prefer the lowest score. Ours grows.
+  Plan plan = BoundStack("log_n", shape(1, 1, 1, 1024)).plan(4096);
+  CHECK(std::log(1024.0 / 4096) < 0);
+  CHECK(plan.scale[4095] == doctest::Approx(1.2));
+  CHECK(*std::min_element(plan.scale.begin(), plan.scale.end()) == 1);
+}
+
+TEST_CASE("attention temperature: the staircase of Llama 4") {
+  const Plan plan = BoundStack("temperature", shape(1, 1, 1, 8192)).plan(std::vector<double>{0, 8190, 8191, 16383, 131071});
+  near({1, 1, 1.0693147181, 1.1098612289, 1.2833213344}, {plan.scale.begin(), plan.scale.end()}, 1e-7);
 }
 
 TEST_CASE("Transformer-XL: a term goes with i − j, whatever shift tricks leave behind (ZhengkunTian/OpenTransformer#25)") {

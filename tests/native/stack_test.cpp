@@ -80,9 +80,13 @@ TEST_CASE("what is refused, and how") {
   CHECK(complaint("t5:buckets=7", shape(1, 4, 4, 8, false)) == "t5:buckets is 7; allowed with causal = false: even numbers from 4");
   CHECK(complaint("t5:max_distance=16") == "t5:max_distance is 16; allowed with buckets=32: more than 16");
   CHECK(complaint("log_n", shape(1, 4, 4, 1)) == "trainedLength is 1; allowed with log_n: at least 2");
+  CHECK(complaint("ssmax", shape(1, 4, 4, 1)) == "trainedLength is 1; allowed with ssmax: at least 2");
+  CHECK(complaint("hierarchical", shape(1, 4, 4, 5000)) == "trainedLength is 5000; allowed with hierarchical:rows=0: at most 4096");
+  CHECK(complaint("interpolated+transformer_xl") == "transformer_xl counts tokens and cannot follow the numbers of interpolated; allowed: one of the two");
   CHECK(complaint("random_sorted+shaw") == "shaw counts tokens and cannot follow the numbers of random_sorted; allowed: one of the two");
   CHECK(complaint("learned", shape(1, 2, 1 << 14, 1 << 24)) == "learned has 274877906944 parameters; allowed: at most 400000000");
   CHECK(complaint("nope", shape(3, 4, 4, 8, true, 2)) == "kvHeads is 2; allowed: a divisor of heads (3)");
+  CHECK(complaint("nope", shape(6, 4, 4, 8, true, 4)) == "kvHeads is 4; allowed: a divisor of heads (6)");
   CHECK(complaint("nope", shape(0, 4, 4, 8)) == "heads is 0; allowed: 1 to 1024");
   CHECK(complaint("nope", shape(1, 4, 4, -5)) == "trainedLength is -5; allowed: 1 to 16777216");
   CHECK(complaint(std::string(50000, 'x')) == "encoding has 50000 characters; allowed: at most 32768");
@@ -93,6 +97,8 @@ TEST_CASE("what is refused, and how") {
   CHECK(plan_complaint("learned", counted(9, 0)) ==
         "length is 9 with a position 8, but the table of learned has trainedLength = 8 rows; allowed: positions 0 to 7, or overflow=clamp or interpolate");
   CHECK(plan_complaint("xpos", {3, 1e7}) == "a position is 10000000; allowed with xpos:scale_base=512:center=0: -24521 to 24521");
+  CHECK(plan_complaint("hierarchical:rows=3", counted(10, 0)) == "a position is 9; allowed with the 3 rows of hierarchical: 0 to 8, or overflow=clamp");
+  CHECK(plan_complaint("hierarchical:rows=3", {-1}).starts_with("a position is -1; allowed"));
   CHECK(plan_complaint("random_sorted:max=8", counted(9, 0)) == "length is 9; allowed with random_sorted:max=8: at most 8");
   CHECK(plan_complaint("random_sorted+learned", counted(8, 0)).find("trainedLength = 8") != std::string::npos);
 }
@@ -342,7 +348,54 @@ TEST_CASE("random ids") {
   for (int count : drawn) CHECK(std::abs(count - 800) < 6 * 22);
 }
 
+TEST_CASE("wrappers of ids work one after the other and reach what they wrap") {
+  const std::vector<double> p = {0, 1, 5, -3, 1e6};
+  const Plan wrapped = BoundStack("interpolated:factor=8+rope:base=500", plain).plan(p);
+  std::vector<double> eighth = p;
+  for (double& x : eighth) x /= 8;
+  const Plan direct = BoundStack("rope:base=500", plain).plan(eighth);
+  CHECK(std::equal(wrapped.rotation.sine.begin(), wrapped.rotation.sine.end(), direct.rotation.sine.begin(), direct.rotation.sine.end()));
+  CHECK(std::equal(wrapped.positions.begin(), wrapped.positions.end(), eighth.begin(), eighth.end()));
+  // It does not matter where in the spec the wrapper stands beside what it wraps, but it does beside another wrapper.
+  const Plan after = BoundStack("rope:base=500+interpolated:factor=8", plain).plan(p);
+  CHECK(std::equal(after.rotation.sine.begin(), after.rotation.sine.end(), direct.rotation.sine.begin()));
+  const Plan sorted = BoundStack("random_sorted:max=90:seed=2", plain).plan(20),
+             third = BoundStack("random_sorted:max=90:seed=2+interpolated:factor=3+alibi", plain).plan(20),
+             replaced = BoundStack("interpolated:factor=3+random_sorted:max=90:seed=2", plain).plan(20);
+  for (int i = 0; i < 20; i++) {
+    CHECK(third.positions[i] == sorted.positions[i] / 3);
+    CHECK(replaced.positions[i] == sorted.positions[i]);
+    CHECK(third.bias.row(1, 19)[i] == doctest::Approx(-std::exp2(-8) * (sorted.positions[19] - sorted.positions[i]) / 3).epsilon(1e-6));
+  }
+  // A table between its rows.
+  BoundStack table("interpolated:factor=2+learned", plain);
+  const Plan between = table.plan(15);
+  CHECK(between.input[3 * 12] == doctest::Approx((table.values[0][12] + table.values[0][2 * 12]) / 2));
+}
+
+TEST_CASE("randomly stretched ids: evenly spaced, on average as long as the sequence") {
+  BoundStack bound("random_linspace", plain), uniform("random_linspace:draw=uniform:max=500", plain);
+  Random random(3);
+  const std::vector<double> any(21);
+  double mean = 0, below = 0, mean_uniform = 0, largest = 0;
+  const int draws = 4000;
+  for (int n = 0; n < draws; n++) {
+    const Plan plan = bound.plan(any, 0, &random), even = uniform.plan(any, 0, &random);
+    for (int i = 0; i < 21; i++) CHECK(plan.positions[i] == doctest::Approx(plan.positions[20] * i / 20));
+    mean += plan.positions[20] / draws, below += (plan.positions[20] < 21 * std::log(2)) / double(draws);
+    mean_uniform += even.positions[20] / draws, largest = std::max(largest, even.positions[20]);
+  }
+  CHECK(mean == doctest::Approx(21).epsilon(0.06));    // exponential: mean and deviation 21, median 21·ln 2
+  CHECK(below == doctest::Approx(0.5).epsilon(0.06));
+  CHECK(mean_uniform == doctest::Approx(250).epsilon(0.04));
+  CHECK((largest > 495 && largest < 500));
+  const Plan evaluation = bound.plan(21);
+  for (int i = 0; i < 21; i++) CHECK(evaluation.positions[i] == i);
+}
+
 TEST_CASE("the scale counts the keys that a pattern leaves") {
+  const Plan dilated = BoundStack("dilated:width=3:stride=2+log_n:unclipped=true", plain).plan(40);
+  for (int i = 0; i < 40; i++) CHECK(dilated.scale[i] == doctest::Approx(std::log(std::min(i / 2 + 1.0, 3.0)) / std::log(8)));
   const Plan plan = BoundStack("window:width=16+log_n:unclipped=true", plain).plan(40);
   for (int i = 0; i < 40; i++) CHECK(plan.scale[i] == doctest::Approx(std::log(std::min(i + 1.0, 16.0)) / std::log(8)));
 }
@@ -396,6 +449,18 @@ TEST_CASE("initial values") {
   for (float x : bound.values[5]) CHECK(x == 0);
   CHECK(bound.stack.learned());
   CHECK(bound.stack.per_layer());
+
+  BoundStack scale("ssmax:bias=true+learned_frequency", shape(3, 8, 24, 1024));
+  scale.stack.initialise(random);
+  for (float x : scale.values[0]) CHECK(x == doctest::Approx(0.168).epsilon(0.003));  // as the paper has it
+  for (float x : scale.values[1]) CHECK(x == 0);
+  const Plan plan = scale.plan(1024);
+  double mean = 0;
+  for (int i = 0; i < 1024; i++) mean += plan.scale[i] / 1024;
+  CHECK(mean == doctest::Approx(1));
+  BoundStack fixed("sinusoidal", shape(3, 8, 24, 1024));
+  const Plan sinusoids = fixed.plan(64), learned = scale.plan(64);
+  for (size_t i = 0; i < sinusoids.input.size(); i++) CHECK(learned.input[i] == doctest::Approx(sinusoids.input[i]).epsilon(1e-5).scale(1));
   CHECK(!BoundStack("rope+t5", plain).stack.per_layer());
   CHECK(!BoundStack("rope", plain).stack.learned());
 }
