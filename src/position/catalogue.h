@@ -26,6 +26,12 @@
   X(xpos)                       \
   X(alibi)                      \
   X(t5)                         \
+  X(learned_bias)               \
+  X(kerple_log)                 \
+  X(kerple_power)               \
+  X(sandwich)                   \
+  X(fire)                       \
+  X(dynamic_bias)               \
   X(shaw)                       \
   X(transformer_xl)             \
   X(cope)                       \
@@ -33,6 +39,7 @@
   X(content_bias)               \
   X(cable)                      \
   X(window)                     \
+  X(window_penalty)             \
   X(sinks)                      \
   X(global)                     \
   X(random)                     \

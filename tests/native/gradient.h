@@ -8,9 +8,9 @@
 // analytic[n] against (loss(p + h) − loss(p − h)) / 2h for each of p[n], which is put back afterwards. The loss should be
 // summed in double. h is 2⁻⁷ scaled to p's size: large enough for the rounding of the float kernels inside, and the
 // error of the difference itself, O(h²), is removed by a second difference with h/2 (Richardson). An error is measured
-// against max(|gradient|, the mean |gradient|), so that small entries of a gradient do not need impossible digits.
+// against max(|gradient|, the mean |gradient|, floor), so that small entries of a gradient do not need impossible digits.
 inline void check_gradient(const char* name, size_t n, float* p, const float* analytic, const std::function<double()>& loss,
-                           double tolerance = 2e-3) {
+                           double tolerance = 2e-3, double floor = 1e-12) {
   double typical = 0;
   for (size_t i = 0; i < n; i++) typical += std::fabs(double(analytic[i])) / double(n);
   size_t worst = 0;
@@ -28,7 +28,7 @@ inline void check_gradient(const char* name, size_t n, float* p, const float* an
     };
     float h = 0x1p-7f * std::fmax(1.0f, std::fabs(here));
     double numeric = (4 * difference(h / 2) - difference(h)) / 3;
-    double error = std::fabs(numeric - analytic[i]) / (std::fmax(std::fabs(numeric), typical) + 1e-12);
+    double error = std::fabs(numeric - analytic[i]) / std::fmax(std::fabs(numeric), std::fmax(typical, floor));
     if (!(error <= worst_error)) worst = i, worst_error = error, worst_numeric = numeric, worst_analytic = analytic[i];
     if (std::isnan(error)) break;
   }

@@ -146,6 +146,74 @@ TEST_CASE("T5: buckets begin where the real numbers say") {
   }
 }
 
+TEST_CASE("T5: one table for all layers, and sides only where there is no mask (huggingface/transformers#8518)") {
+  // There is no cross-attention here, which must have no bias: what is left is one table, shared, and a side for each mask.
+  CHECK(!find_encoding("t5")->descriptor->per_layer);
+  CHECK(BoundStack("t5", shape(3, 4, 12, 8)).values.size() == 1);
+  CHECK(buckets(false, 40)[10][30] == 16 + buckets(false, 40)[30][10]);
+  // A key to the right of the query, which a decoder never shows, would fall into bucket 0.
+  BoundStack bound("t5", shape(1, 4, 4, 8));
+  for (size_t b = 0; b < bound.values[0].size(); b++) bound.values[0][b] = float(b);
+  float bias[3] = {};
+  bound.stack.encodings()[0]->bias(0, std::vector<double>{-1, -1000, 1}, bias);
+  near({0, 0, 1}, {bias, bias + 3}, 1e-7);
+}
+
+TEST_CASE("KERPLE: parameters stay positive, or count as 0.01 (chijames/KERPLE#3)") {
+  auto biases = [](const char* spec, float r1, float r2, std::vector<double> distances) {
+    BoundStack bound(spec, shape(1, 4, 4, 8));
+    bound.values[0][0] = r1, bound.values[1][0] = r2;
+    std::vector<float> out(distances.size());
+    bound.stack.encodings()[0]->bias(0, distances, out.data());
+    return out;
+  };
+  near({0, -0.3935463967, -0.7050054439, -2.079441542, -8.560665397}, biases("kerple_log", 1.5f, 0.3f, {0, 1, 2, 10, 1000}), 1e-7);
+  near({-0.04433820336}, biases("kerple_log", 1.5f, -0.5f, {3}), 1e-7);
+  for (auto [r1, r2, distance] : {std::tuple(1.5f, -0.5f, 3.0), {1.5f, -0.5f, 2.0}, {-1.0f, 0.3f, 5.0}, {-1.0f, -1.0f, 1e6}})
+    for (const char* spec : {"kerple_log", "kerple_power"})
+      for (double d : {distance, 0.0}) {
+        const float bias = biases(spec, r1, r2, {d})[0];
+        CHECK((d == 0 ? bias == 0 : bias < 0 && std::isfinite(bias)));
+      }
+  for (auto [spec, most] : {std::pair("kerple_log", 7.f), {"kerple_power", 2.f}}) {  // what a step of training leaves
+    BoundStack bound(spec, shape(2, 4, 8, 8));
+    bound.values = {{-1, 7}, {-0.5f, 7}};
+    for (int n = 0; n < 2; n++) bound.stack.parameters()[n]->value = bound.values[n].data();
+    bound.stack.project();
+    CHECK(bound.values == std::vector<std::vector<float>>{{0.01f, 7}, {0.01f, most}});
+  }
+}
+
+TEST_CASE("KERPLE: at distance 0 nothing blows up") {
+  for (const char* spec : {"kerple_log", "kerple_power"})
+    for (float r2 : {0.01f, 0.5f, 2.0f}) {
+      BoundStack bound(spec, shape(1, 4, 4, 8));
+      bound.values[0][0] = 1, bound.values[1][0] = r2;
+      const float gradient[] = {1, 1, 1};
+      bound.stack.encodings()[0]->bias_backward(0, std::vector<double>{0, 1e-300, 0}, gradient);
+      for (auto& g : bound.gradients) CHECK((std::isfinite(g[0]) && std::fabs(g[0]) < 1e3));
+    }
+}
+
+TEST_CASE("a bias of −∞ hides a key, and 0 times it is never taken (ggml-org/llama.cpp#5574)") {
+  const Shape s = shape(1, 1, 1, 8, false);
+  Plan plan = BoundStack("nope", s).plan(3);
+  REQUIRE(plan.bias.table.assign(3 + 16, 0));
+  plan.bias.table[2] = -INFINITY;
+  const double weights[] = {0.2689414214, 0.7310585786, 0};
+  for (int key = 0; key < 3; key++) {
+    Inputs in(s, 3);
+    in.q = {1, 0, 0}, in.k = {1, 2, 7}, in.v = {0, 0, 0}, in.v[key] = 1;
+    AttentionInput one = in.attention(0, 1);
+    one.keys = 3;
+    AttentionScratch scratch;
+    float plain = NAN, fused = NAN;
+    REQUIRE(attention_reference(one, plan, {}, &plain, 1, nullptr));
+    REQUIRE(attention(one, plan, {}, &fused, 1, nullptr, scratch));
+    for (float out : {plain, fused}) CHECK(out == doctest::Approx(weights[key]).epsilon(1e-6));
+  }
+}
+
 TEST_CASE("sinusoids: the exponent is 2j/d (SamLynnEvans/Transformer#25)") {
   near({0, 1, 0, 1}, input("sinusoidal", 4, 0), 1e-6);
   near({0.8414709848, 0.5403023059, 0.009999833334, 0.9999500004}, input("sinusoidal", 4, 1), 1e-6);

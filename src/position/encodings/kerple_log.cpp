@@ -1,0 +1,62 @@
+// The logarithmic kernel of KERPLE (door: bias). Chi et al. 2022, arXiv:2205.09921.
+//   bias_h(Δ) = −r1_h·ln(1 + r2_h·|Δ|)
+// r1 and r2 for each head, shared by all layers as in the authors' code, initialised U(0, 2) and U(0, 1) and kept at 0.01
+// or above: a smaller value counts as 0.01, and a step of training puts it there.
+#include <algorithm>
+#include <cmath>
+
+#include "position/catalogue.h"
+
+namespace lw {
+namespace {
+
+constexpr float least = 0.01f;
+
+struct KerpleLog {
+  static constexpr Descriptor descriptor{
+      .name = "kerple_log", .title = "Logarithmic bias (KERPLE)", .title_zh = "对数偏置（KERPLE）",
+      .paper = "Chi et al. 2022, KERPLE: Kernelized Relative Positional Embedding for Length Extrapolation, arXiv:2205.09921",
+      .doors = unsigned(Door::bias), .options = {}, .past = Past::same,
+      .past_note = "Far keys fade out with the logarithm of their distance.",
+      .past_note_zh = "远处的键按距离的对数逐渐淡出。"};
+
+  KerpleLog(const Options&, const Shape& s) : heads_(s.heads) {
+    parameters.push_back({Parameter::uniform, "r1", 1, heads_, 0, 2});
+    parameters.push_back({Parameter::uniform, "r2", 1, heads_, 0, 1});
+  }
+  void project() {
+    for (auto& p : parameters)
+      for (int h = 0; h < heads_; h++) p.value[h] = std::max(p.value[h], least);
+  }
+
+  void bias(std::span<const double> distances, float* out) const {
+    for (int h = 0; h < heads_; h++) {
+      const double r1 = at(0, h), r2 = at(1, h);
+      for (double distance : distances) *out++ -= float(r1 * std::log1p(r2 * std::fabs(distance)));
+    }
+  }
+  void bias_backward(std::span<const double> distances, const float* gradient) {
+    for (int h = 0; h < heads_; h++) {
+      const double r1 = at(0, h), r2 = at(1, h);
+      double d1 = 0, d2 = 0;
+      for (double distance : distances) {
+        const double n = std::fabs(distance), g = *gradient++;
+        d1 -= g * std::log1p(r2 * n), d2 -= g * r1 * n / (1 + r2 * n);
+      }
+      if (parameters[0].value[h] >= least) parameters[0].gradient[h] += float(d1);
+      if (parameters[1].value[h] >= least) parameters[1].gradient[h] += float(d2);
+    }
+  }
+
+  std::vector<Parameter> parameters;
+
+ private:
+  double at(int parameter, int head) const { return std::max(parameters[parameter].value[head], least); }
+  int heads_;
+};
+
+}  // namespace
+
+const Entry kerple_log_entry = entry<KerpleLog>();
+
+}  // namespace lw
