@@ -24,10 +24,16 @@ struct Job {
   const float* lse;
   // Scratch. Blocks [block_rows][W]: q turned and multiplied by factor, dout, gradients of q (of the product, and the part
   // that content terms give). Rows and panels of a key/value head, gradients [T][W]. Four rows of scores and gradients.
-  float *q, *out_gradient, *dq, *dq_content, *keys, *key_panels, *value_panels, *dk, *dv, *s, *ds, *raw, *weights;
+  // q, dq, keys, key_panels and dk once for each zone.
+  float *q, *out_gradient, *dq, *dq_content, *keys, *key_panels, *value_panels, *dk, *dv, *s, *ds, *far, *raw, *weights;
+  ptrdiff_t block_size, rows_size, panels_size;  // floats of each
 
   const float* head_q(int h, int r) const { return in.q + r * in.q_stride + ptrdiff_t(h) * in.head_dim; }
   bool learns(Buffer<float> PlanGradient::*part) const { return plan_gradient && !(plan_gradient->*part).empty(); }
+  float* angle_gradient(int zone, Side side) const {
+    const size_t table = plan.zone_count() > 1 ? size_t(plan.length) * plan.rotation.pairs : 0;
+    return plan_gradient->angle.data() + (2 * zone + int(side)) * table;
+  }
 };
 
 // Over one interval: s: raw → p, ds: dp → d(t). Returns Σ ds·t.
@@ -111,10 +117,8 @@ void four_rows(const Job& job, int h, int i, int n, int count, Interval tile, co
   }
   if (all.first == all.last) return;
   const float *q = job.q + n * W, *dout = job.out_gradient + n * W;
-  float* dq = job.dq + n * W;
-  const int first = all.first / panel, last = round_up(all.last, panel) / panel;
-  dot_panels(q, job.key_panels + at * D, D, first, last, job.s, job.s_stride);
-  dot_panels(dout, job.value_panels + at * D, D, first, last, job.ds, job.s_stride);
+  raw_scores(job.plan, rows, i, count, tile, {q, job.block_size, job.key_panels, job.panels_size, D}, job.s, job.far, job.s_stride);
+  dot_panels(dout, job.value_panels + at * D, D, all.first / panel, round_up(all.last, panel) / panel, job.ds, job.s_stride);
   for (int r = 0; r < count; r++) {
     float *s = job.s + r * job.s_stride, *ds = job.ds + r * job.s_stride;
     if (job.contents.empty()) row(job, h, i + r, rows[r], tile, delta[n + r], s, ds);
@@ -123,20 +127,25 @@ void four_rows(const Job& job, int h, int i, int n, int count, Interval tile, co
       rows[r] = {hulls[r], nullptr, 1};  // through raw even an unseen key may matter to a content term
     }
   }
-  const float* keys = job.keys + at * W;
-  float *dk = job.dk + at * W, *dv = job.dv + at * W;
-  each_cell(
-      rows, count, tile,
-      [&](int a, int b) {
-        mix<4>(job.ds, job.s_stride, keys, W, W, a, b, dq, W);
-        spread<4>(job.ds, job.s_stride, q, W, a, b, dk);
-        spread<4>(job.s, job.s_stride, dout, W, a, b, dv);
-      },
-      [&](int r, int a, int b) {
-        mix<1>(job.ds + r * job.s_stride, 0, keys, W, W, a, b, dq + r * W, 0);
-        spread<1>(job.ds + r * job.s_stride, 0, q + r * W, W, a, b, dk);
-        spread<1>(job.s + r * job.s_stride, 0, dout + r * W, W, a, b, dv);
-      });
+  float* dv = job.dv + at * W;
+  for (int zone = 0; zone < job.plan.zone_count(); zone++) {
+    if (Interval all = clip(job.plan, zone, rows, i, count, tile); all.first == all.last) continue;
+    const ptrdiff_t block = zone * job.block_size, head = zone * job.rows_size + at * W;
+    const float *keys = job.keys + head, *zone_q = q + block;
+    float *dk = job.dk + head, *dq = job.dq + block + n * W;
+    each_cell(
+        rows, count, tile,
+        [&](int a, int b) {
+          mix<4>(job.ds, job.s_stride, keys, W, W, a, b, dq, W);
+          spread<4>(job.ds, job.s_stride, zone_q, W, a, b, dk);
+          spread<4>(job.s, job.s_stride, dout, W, a, b, dv);
+        },
+        [&](int r, int a, int b) {
+          mix<1>(job.ds + r * job.s_stride, 0, keys, W, W, a, b, dq + r * W, 0);
+          spread<1>(job.ds + r * job.s_stride, 0, zone_q + r * W, W, a, b, dk);
+          spread<1>(job.s + r * job.s_stride, 0, dout + r * W, W, a, b, dv);
+        });
+  }
 }
 
 // Query rows i … i + count − 1 of head h.
@@ -145,11 +154,14 @@ void block(const Job& job, int h, int i, int count) {
   const int D = in.head_dim, W = job.W, T = in.keys;
   const ptrdiff_t head = ptrdiff_t(h) * D;
   const int missing = round_up(count, 4) - count;
-  clear(job.q + count * W, size_t(missing) * W), clear(job.out_gradient + count * W, size_t(missing) * W);
-  clear(job.dq, size_t(count + missing) * W);
+  clear(job.out_gradient + count * W, size_t(missing) * W);
   if (!job.contents.empty()) clear(job.dq_content, size_t(count) * W);
-  pack_rows(job.head_q(h, i), in.q_stride, count, D, job.factor, job.q);
-  rotate(job.plan.rotation, Side::query, job.q, W, count, 1, D, i, false);
+  for (int zone = 0; zone < job.plan.zone_count(); zone++) {
+    float* q = job.q + zone * job.block_size;
+    clear(q + count * W, size_t(missing) * W), clear(job.dq + zone * job.block_size, size_t(count + missing) * W);
+    pack_rows(job.head_q(h, i), in.q_stride, count, D, job.factor, q);
+    rotate(job.plan.zone_rotation(zone), Side::query, q, W, count, 1, D, i, false);
+  }
   pack_rows(job.dout + i * job.out_stride + head, job.out_stride, count, D, 1, job.out_gradient);
   float delta[block_rows];
   Interval all{0, 0};
@@ -162,9 +174,14 @@ void block(const Job& job, int h, int i, int count) {
     for (int n = 0; n < count; n += 4)
       four_rows(job, h, i + n, n, std::min(4, count - n), {first, std::min(first + width, T)}, delta);
 
-  if (job.learns(&PlanGradient::angle))  // q carries the factor that dq still lacks
-    rotate_angle_backward(job.plan.rotation, job.q, job.dq, W, count, 1, D, i, job.plan_gradient->angle.data());
-  rotate(job.plan.rotation, Side::query, job.dq, W, count, 1, D, i, true);
+  for (int zone = job.plan.zone_count() - 1; zone >= 0; zone--) {
+    const Rotation& rotation = job.plan.zone_rotation(zone);
+    float *q = job.q + zone * job.block_size, *dq = job.dq + zone * job.block_size;
+    if (job.learns(&PlanGradient::angle))  // q carries the factor that dq still lacks
+      rotate_angle_backward(rotation, q, dq, W, count, 1, D, i, job.angle_gradient(zone, Side::query));
+    rotate(rotation, Side::query, dq, W, count, 1, D, i, true);
+    if (zone) add(job.dq, dq, count * W);
+  }
   for (int n = 0; n < count; n++) {
     float* dq = job.gradient.dq + (i + n) * in.q_stride + head;
     copy(job.dq + n * W, D, job.factor, dq);
@@ -177,18 +194,27 @@ void pack_head(const Job& job, int kv) {
   const int D = in.head_dim, T = in.keys;
   pack_rows(in.v + ptrdiff_t(kv) * D, in.v_stride, T, D, 1, job.keys);
   pack_panels(job.keys, T, D, job.value_panels);
-  pack_rows(in.k + ptrdiff_t(kv) * D, in.k_stride, T, D, 1, job.keys);
-  rotate(job.plan.rotation, Side::key, job.keys, job.W, T, 1, D, 0, false);
-  pack_panels(job.keys, T, D, job.key_panels);
-  clear(job.dk, 2 * size_t(T) * job.W);  // and dv
+  for (int zone = 0; zone < job.plan.zone_count(); zone++) {
+    float* keys = job.keys + zone * job.rows_size;
+    pack_rows(in.k + ptrdiff_t(kv) * D, in.k_stride, T, D, 1, keys);
+    rotate(job.plan.zone_rotation(zone), Side::key, keys, job.W, T, 1, D, 0, false);
+    pack_panels(keys, T, D, job.key_panels + zone * job.panels_size);
+    clear(job.dk + zone * job.rows_size, size_t(T) * job.W);
+  }
+  clear(job.dv, size_t(T) * job.W);
 }
 
 void unpack_head(const Job& job, int kv) {
   const AttentionInput& in = job.in;
   const int D = in.head_dim, W = job.W, T = in.keys;
-  if (job.learns(&PlanGradient::angle))
-    rotate_angle_backward(job.plan.rotation, job.keys, job.dk, W, T, 1, D, 0, job.plan_gradient->angle.data());
-  rotate(job.plan.rotation, Side::key, job.dk, W, T, 1, D, 0, true);
+  for (int zone = job.plan.zone_count() - 1; zone >= 0; zone--) {
+    const Rotation& rotation = job.plan.zone_rotation(zone);
+    float *keys = job.keys + zone * job.rows_size, *dk = job.dk + zone * job.rows_size;
+    if (job.learns(&PlanGradient::angle))
+      rotate_angle_backward(rotation, keys, dk, W, T, 1, D, 0, job.angle_gradient(zone, Side::key));
+    rotate(rotation, Side::key, dk, W, T, 1, D, 0, true);
+    if (zone) add(job.dk, dk, T * W);
+  }
   for (int t = 0; t < T; t++) {
     copy(job.dk + ptrdiff_t(t) * W, D, 1, job.gradient.dk + t * in.k_stride + ptrdiff_t(kv) * D);
     copy(job.dv + ptrdiff_t(t) * W, D, 1, job.gradient.dv + t * in.v_stride + ptrdiff_t(kv) * D);
@@ -202,16 +228,19 @@ bool attention_backward(const AttentionInput& in, const Plan& plan, Contents con
   const int D = in.head_dim, W = padded(D), T = round_up(in.keys, panel), s_stride = contents.empty() ? tile_keys : T;
   size_t end = 0;
   auto place = [&](size_t floats) { return std::exchange(end, end + (floats + 15) / 16 * 16); };
-  const size_t block_size = size_t(block_rows) * W, blocks = place(4 * block_size), rows = place(3 * size_t(T) * W),
-               panels = place(2 * size_t(T) * D), scores = place(size_t(s_stride) * 8 + panel),
-               content_rows = place(contents.empty() ? 0 : 2 * size_t(T) + panel);
+  const size_t zones = plan.zone_count(), block_size = size_t(block_rows) * W, rows_size = size_t(round_up(T, 4)) * W,
+               panels_size = size_t(T) * D, scores_size = size_t(s_stride) * 4 + panel;
+  const size_t q = place(zones * block_size), out_gradient = place(block_size), dq = place(zones * block_size),
+               dq_content = place(block_size), keys = place(zones * rows_size), key_panels = place(zones * panels_size),
+               value_panels = place(panels_size), dk = place(zones * rows_size), dv = place(rows_size), s = place(scores_size),
+               ds = place(scores_size), far = place(zones > 1 ? scores_size : 0), raw = place(contents.empty() ? 0 : T + panel),
+               weights = place(contents.empty() ? 0 : T + panel);
   if (!scratch.floats.resize(end)) return false;
   float* base = scratch.floats.data();
-  float *q = base + blocks, *keys = base + rows, *key_panels = base + panels, *s = base + scores, *raw = base + content_rows;
   const Job job{in, plan, contents, gradient.plan, gradient, W, s_stride, plan.score_scale, out, dout, out_stride, lse,
-                q, q + block_size, q + 2 * block_size, q + 3 * block_size,
-                keys, key_panels, key_panels + size_t(T) * D, keys + size_t(T) * W, keys + (size_t(T) + in.keys) * W,
-                s, s + 4 * s_stride, raw, raw + T};
+                base + q, base + out_gradient, base + dq, base + dq_content, base + keys, base + key_panels,
+                base + value_panels, base + dk, base + dv, base + s, base + ds, base + far, base + raw, base + weights,
+                ptrdiff_t(block_size), ptrdiff_t(rows_size), ptrdiff_t(panels_size)};
 
   const int group = in.heads / in.kv_heads;
   for (int kv = 0; kv < in.kv_heads; kv++) {

@@ -1,5 +1,6 @@
 // Attention in tiles with an online softmax. Keys (turned) and values of one key/value head are packed once; then blocks
 // of query rows meet tiles of keys, four rows at a time. Memory grows with the length, never with its square.
+// Where zones turn queries and keys in different ways, both are packed once for each zone.
 // Where a content term is open a tile is as wide as the row, so that the term sees all of its scores at once.
 #include "attention/products.h"
 
@@ -20,8 +21,9 @@ struct Job {
   float* out;
   ptrdiff_t out_stride;
   float* lse;
-  float *q, *acc, *s, *raw, *keys, *values;  // scratch
+  float *q, *acc, *s, *far, *raw, *keys, *values;  // scratch; q [zones][block_rows][W], keys [zones] of panels
   int s_stride;
+  ptrdiff_t zone_q, zone_keys;                     // floats from zone to zone
 
   const float* head_q(int h, int r) const { return in.q + r * in.q_stride + ptrdiff_t(h) * in.head_dim; }
   int kv_head(int h) const { return h / (in.heads / in.kv_heads); }
@@ -78,8 +80,8 @@ void four_rows(const Job& job, int h, int r, int count, Interval tile, const flo
   }
   if (all.first == all.last) return;
   const int W = job.W;
-  dot_panels(q, job.keys + ptrdiff_t(tile.first) * job.in.head_dim, job.in.head_dim, all.first / panel,
-             round_up(all.last, panel) / panel, job.s, job.s_stride);
+  raw_scores(job.plan, rows, job.in.offset + r, count, tile, {q, job.zone_q, job.keys, job.zone_keys, job.in.head_dim},
+             job.s, job.far, job.s_stride);
   for (int n = 0; n < count; n++) {
     float* s = job.s + n * job.s_stride;
     if (job.contents.empty()) weigh(job, h, job.in.offset + r + n, rows[n], tile, s, running[n], acc + n * W);
@@ -95,9 +97,13 @@ void four_rows(const Job& job, int h, int r, int count, Interval tile, const flo
 void block(const Job& job, int h, int r, int count) {
   const AttentionInput& in = job.in;
   const int W = job.W, rows = round_up(count, 4);
-  pack_rows(job.head_q(h, r), in.q_stride, count, in.head_dim, job.factor, job.q);
-  rotate(job.plan.rotation, Side::query, job.q, W, count, 1, in.head_dim, in.offset + r, false);
-  clear(job.q + count * W, size_t(rows - count) * W), clear(job.acc, size_t(rows) * W);
+  for (int zone = 0; zone < job.plan.zone_count(); zone++) {
+    float* q = job.q + zone * job.zone_q;
+    pack_rows(job.head_q(h, r), in.q_stride, count, in.head_dim, job.factor, q);
+    rotate(job.plan.zone_rotation(zone), Side::query, q, W, count, 1, in.head_dim, in.offset + r, false);
+    clear(q + count * W, size_t(rows - count) * W);
+  }
+  clear(job.acc, size_t(rows) * W);
   Running running[block_rows];
   Interval all{0, 0};
   for (int n = 0; n < count; n++) all = join(all, hull(seen(job.plan, in.offset + r + n, in.keys), {0, in.keys}));
@@ -117,9 +123,11 @@ void pack_head(const Job& job, int kv) {
   pack_rows(in.v + head, in.v_stride, in.keys, in.head_dim, 1, job.values);
   for (int t = 0; t < in.keys; t += block_rows) {
     const int count = std::min(block_rows, in.keys - t);
-    pack_rows(in.k + t * in.k_stride + head, in.k_stride, count, in.head_dim, 1, job.q);
-    if (!in.keys_rotated) rotate(job.plan.rotation, Side::key, job.q, job.W, count, 1, in.head_dim, t, false);
-    pack_panels(job.q, count, in.head_dim, job.keys + ptrdiff_t(t) * in.head_dim);
+    for (int zone = 0; zone < job.plan.zone_count(); zone++) {
+      pack_rows(in.k + t * in.k_stride + head, in.k_stride, count, in.head_dim, 1, job.q);
+      if (!in.keys_rotated) rotate(job.plan.zone_rotation(zone), Side::key, job.q, job.W, count, 1, in.head_dim, t, false);
+      pack_panels(job.q, count, in.head_dim, job.keys + zone * job.zone_keys + ptrdiff_t(t) * in.head_dim);
+    }
   }
 }
 
@@ -145,17 +153,20 @@ void direct(const Job& job, int h, int r) {
 
 bool attention(const AttentionInput& in, const Plan& plan, Contents contents, float* out, ptrdiff_t out_stride, float* lse,
                AttentionScratch& scratch) {
-  const int D = in.head_dim, W = padded(D), T = round_up(in.keys, panel);
+  const int D = in.head_dim, W = padded(D), T = round_up(in.keys, panel), zones = plan.zone_count();
   const bool few = in.queries <= direct_queries && (in.keys_rotated || plan.rotation.pairs == 0);
   const int s_stride = few || !contents.empty() ? T : tile_keys;
   size_t end = 0;
   auto place = [&](size_t floats) { return std::exchange(end, end + (floats + 15) / 16 * 16); };
-  const size_t q = place(size_t(block_rows) * W), acc = place(size_t(block_rows) * W), s = place(size_t(s_stride) * 4 + panel),
-               raw = place(contents.empty() ? 0 : T), keys = place(few ? 0 : size_t(T) * D), values = place(few ? 0 : size_t(T) * W);
+  const size_t block_size = size_t(block_rows) * W, head_size = few ? 0 : size_t(T) * D;
+  const size_t q = place(zones * block_size), acc = place(block_size), s = place(size_t(s_stride) * 4 + panel),
+               far = place(zones > 1 ? size_t(s_stride) * 4 + panel : 0), raw = place(contents.empty() ? 0 : T),
+               keys = place(zones * head_size), values = place(few ? 0 : size_t(T) * W);
   if (!scratch.floats.resize(end)) return false;
   float* base = scratch.floats.data();
   const Job job{in, plan, contents, W, plan.score_scale, out, out_stride, lse,
-                base + q, base + acc, base + s, base + raw, base + keys, base + values, s_stride};
+                base + q, base + acc, base + s, base + far, base + raw, base + keys, base + values, s_stride,
+                ptrdiff_t(block_size), ptrdiff_t(head_size)};
 
   for (int h = 0; h < in.heads; h++) {
     if (few) {

@@ -78,6 +78,38 @@ inline void pack_panels(const float* rows, int count, int D, float* panels) {
   }
 }
 
+// Narrows rows, the first at token `query`, to the keys of one zone; the hull of what is left in the tile.
+inline Interval clip(const Plan& plan, int zone, Seen* rows, int query, int count, Interval tile) {
+  Interval all{0, 0};
+  for (int r = 0; r < count; r++) {
+    rows[r].clip = plan.zone_keys(zone, query + r);
+    all = join(all, hull(rows[r], tile));
+  }
+  return all;
+}
+
+// Raw scores of `count` ≤ 4 neighbouring rows, the first at token `query`, in one tile: zone by zone, nearest first.
+struct Operands {
+  const float* x;       // [zones][4][W], turned queries
+  ptrdiff_t x_zone;     // floats from zone to zone
+  const float* panels;  // [zones], turned keys, from the sequence's first on
+  ptrdiff_t panels_zone;
+  int D;
+};
+inline void raw_scores(const Plan& plan, Seen* rows, int query, int count, Interval tile, const Operands& in, float* s, float* far,
+                       ptrdiff_t s_stride) {
+  for (int zone = 0; zone < plan.zone_count(); zone++) {
+    const Interval all = clip(plan, zone, rows, query, count, tile);
+    if (all.first == all.last) continue;
+    float* to = zone == 0 ? s : far;
+    dot_panels(in.x + zone * in.x_zone, in.panels + zone * in.panels_zone + ptrdiff_t(tile.first) * in.D, in.D,
+               all.first / panel, round_up(all.last, panel) / panel, to, s_stride);
+    for (int r = 0; r < count && zone; r++)
+      each_interval(rows[r], tile, [&](int a, int b) { std::copy(to + r * s_stride + a, to + r * s_stride + b, s + r * s_stride + a); });
+  }
+  for (int r = 0; r < count; r++) rows[r].clip = {0, INT_MAX};
+}
+
 // y[r][0 … 4V) += Σ_{a ≤ j < b} w[r][j] · x[j][0 … 4V), R rows, V vectors.
 template <int R, int V>
 [[gnu::noinline]] void mix_columns(const float* w, ptrdiff_t w_stride, const float* x, ptrdiff_t x_stride, int a, int b, float* y,

@@ -15,6 +15,12 @@ bool sees(const Plan& plan, int query, int key) {
   return false;
 }
 
+int zone_of(const Plan& plan, int query, int key) {
+  int zone = 0;
+  while (zone + 1 < plan.zone_count() && key < plan.zones[zone].first[query]) zone++;
+  return zone;
+}
+
 // Head vector x of token `token`, turned.
 void turn(const Rotation& rotation, Side side, const float* x, int head_dim, int token, double* out) {
   const bool own = side == Side::key && !rotation.key_cosine.empty();
@@ -40,24 +46,25 @@ bool attention_reference(const AttentionInput& in, const Plan& plan, Contents co
   const double infinity = std::numeric_limits<double>::infinity();
   const int D = in.head_dim, T = in.keys;
   const double score_scale = plan.score_scale;
-  const Rotation none, &key_rotation = in.keys_rotated ? none : plan.rotation;
-  Buffer<double> q, keys, score, sum;            // [D], [T][D], [T], [D]
+  const Rotation none;
+  Buffer<double> q, key, score, sum;             // [D], [D], [T], [D]
   Buffer<float> raw, term, weight, read;         // [T], [T], [T], [D]
-  if (!q.resize(D) || !keys.resize(size_t(T) * D) || !score.resize(T) || !sum.resize(D) || !raw.resize(T) || !term.resize(T) ||
+  if (!q.resize(D) || !key.resize(D) || !score.resize(T) || !sum.resize(D) || !raw.resize(T) || !term.resize(T) ||
       !weight.resize(T) || !read.resize(D))
     return false;
 
   for (int h = 0; h < in.heads; h++) {
     const int kv = h / (in.heads / in.kv_heads);
-    for (int j = 0; j < T; j++) turn(key_rotation, Side::key, in.k + j * in.k_stride + kv * D, D, j, &keys[size_t(j) * D]);
     for (int r = 0; r < in.queries; r++) {
       const int i = in.offset + r;
       const float* head_q = in.q + r * in.q_stride + h * D;
-      turn(plan.rotation, Side::query, head_q, D, i, q.data());
       int first = T, last = 0;
       for (int j = 0; j < T; j++) {
         if (sees(plan, i, j)) first = std::min(first, j), last = j + 1;
-        score[j] = dot(q.data(), &keys[size_t(j) * D], D) * score_scale, raw[j] = float(score[j]);
+        const Rotation& rotation = plan.zone_rotation(zone_of(plan, i, j));
+        turn(rotation, Side::query, head_q, D, i, q.data());
+        turn(in.keys_rotated ? none : rotation, Side::key, in.k + j * in.k_stride + kv * D, D, j, key.data());
+        score[j] = dot(q.data(), key.data(), D) * score_scale, raw[j] = float(score[j]);
       }
       const Row row{h, i, head_q, first, last};
       term.fill(0), weight.fill(0), read.fill(0), sum.fill(0);

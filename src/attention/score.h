@@ -19,6 +19,7 @@ struct Seen {
   Interval own;
   const Interval* list;
   int count;
+  Interval clip{0, INT_MAX};  // only these keys
   const Interval* begin() const { return list ? list : &own; }
   const Interval* end() const { return begin() + count; }
 };
@@ -32,9 +33,12 @@ inline Seen seen(const Plan& plan, int query, int keys) {
 // Calls f(a, b) for each interval's part inside the tile, counted from the tile's first key.
 template <class F>
 void each_interval(const Seen& seen, Interval tile, F f) {
-  const Interval* i = std::partition_point(seen.begin(), seen.end(), [&](const Interval& keys) { return keys.last <= tile.first; });
-  for (; i != seen.end() && i->first < tile.last; i++)
-    f(std::max(i->first, tile.first) - tile.first, std::min(i->last, tile.last) - tile.first);
+  const Interval here{std::max(tile.first, seen.clip.first), std::min(tile.last, seen.clip.last)};
+  const Interval* i = std::partition_point(seen.begin(), seen.end(), [&](const Interval& keys) { return keys.last <= here.first; });
+  for (; i != seen.end() && i->first < here.last; i++) {
+    const int a = std::max(i->first, here.first), b = std::min(i->last, here.last);
+    if (a < b) f(a - tile.first, b - tile.first);
+  }
 }
 // From the first to past the last key seen in the tile; {0, 0} if none is.
 inline Interval hull(const Seen& seen, Interval tile) {

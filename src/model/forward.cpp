@@ -203,7 +203,7 @@ Error Transformer::grow_cache(int tokens) {
   state.planned = capacity;
   if (state.layers.empty()) {
     for (int l = 0; l < config_.layers; l++) {
-      state.layers.emplace_back(config_.kv_heads, config_.head_dim(), !stack(l).length_dependent());
+      state.layers.emplace_back(config_.kv_heads, config_.head_dim(), stack(l).keys_turn_once());
       state.contents.push_back(stack(l).content());
     }
   }

@@ -17,6 +17,11 @@
   X(random_sorted)              \
   X(random_linspace)            \
   X(interpolated)               \
+  X(grouped)                    \
+  X(rectified)                  \
+  X(chunked)                    \
+  X(shifted)                    \
+  X(grid)                       \
   X(rope)                       \
   X(ntk)                        \
   X(dynamic_ntk)                \

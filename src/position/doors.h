@@ -1,6 +1,7 @@
 // The doors through which position enters a transformer, and the plan: plain data, one optional part per door.
 // The kernels know the plan and never an encoding.
 #pragma once
+#include <climits>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -65,6 +66,14 @@ struct Pattern {
   Buffer<Interval> intervals;  // clip `last` to the keys that exist
 };
 
+// Where distance is remapped, as Self-Extend does: in each zone of keys, counted from the query, tokens carry other
+// numbers. Zone 0 is the nearest.
+struct Zone {
+  Buffer<double> query, key;  // [length], the numbers in this zone
+  Buffer<int> first;          // [length]: of query i it holds the keys first[i] ≤ j, up to the nearer zone
+  Rotation rotation;          // from zone 1 on; zone 0's is Plan::rotation
+};
+
 // One sequence as the content terms see it: tokens offset … offset + count − 1 are new; keys 0 … offset + count − 1 exist.
 struct Sequence {
   int offset = 0, count = 0;
@@ -113,17 +122,25 @@ struct Plan {
   float embedding_scale = 1;  // factor on token embeddings before `input` is added
   Buffer<float> input;        // [length][width]; empty: closed
   Rotation rotation;
+  std::vector<Zone> zones;    // empty: one zone, where tokens carry `positions`
   Bias bias;
   Pattern pattern;
   Buffer<float> scale;        // [H][length]; empty: closed. score ← scale·(q·k/√D + content + bias)
   float score_scale = 0;      // factor on q·k, 1/√D unless an encoding says otherwise
   bool has_content = false;   // the stack has content terms: ask Stack::content()
+
+  // As far as rotations go.
+  int zone_count() const { return zones.empty() || rotation.pairs == 0 ? 1 : int(zones.size()); }
+  const Rotation& zone_rotation(int zone) const { return zone == 0 ? rotation : zones[zone].rotation; }
+  Interval zone_keys(int zone, int query) const {
+    return {zones.empty() ? 0 : zones[zone].first[query], zone == 0 ? INT_MAX : zones[zone - 1].first[query]};
+  }
 };
 
 // Gradients of a plan's tables, same layouts; accumulated into. Empty where the door is closed or nothing is learned.
 struct PlanGradient {
   Buffer<float> input;     // [length][width]
-  Buffer<float> angle;     // [length][pairs]
+  Buffer<float> angle;     // [length][pairs]; with several zones [zones][Side][length][pairs]
   Buffer<float> bias;      // as Bias::table
   Buffer<float> scale;     // [H][length]
 };

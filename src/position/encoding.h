@@ -78,7 +78,12 @@ struct Parameter {
 struct Rotary { int pairs; Pairing pairing; };
 
 // The hooks, by name. A struct E opens a door exactly when it has the hook.
-template <class E> concept OpensIds = requires(E e, std::span<double> p, Random* r) { e.ids(p, r); };
+template <class E> concept HandsOutIds = requires(E e, std::span<double> p, Random* r) { e.ids(p, r); };
+template <class E> concept HasZones = requires(E e, int z, std::span<const double> p, Zone& out) {
+  { e.zones() } -> std::same_as<int>; e.zone(z, p, out); };
+template <class E> concept HasCoordinates = requires(E e, int c, int k, std::span<const double> p, double* out) {
+  { e.coordinates() } -> std::same_as<int>; { e.coordinate_of(k, k) } -> std::same_as<int>; e.coordinate(c, p, out); };
+template <class E> concept OpensIds = HandsOutIds<E> || HasZones<E> || HasCoordinates<E>;
 template <class E> concept OpensInput = requires(E e, std::span<const double> p, float* out) { e.input(p, out); };
 template <class E> concept OpensRotation = requires(E e, std::span<const double> p, int n, double* angles) {
   { e.rotary() } -> std::same_as<Rotary>; e.rotation(p, n, angles); };
@@ -107,6 +112,14 @@ class Encoding {
 
   // ids: changes positions in place. random != nullptr while training (draw anew), nullptr in evaluation.
   virtual void ids(std::span<double> positions, Random* random) = 0;
+  // ids, remapping distance: how many zones (0: none); a zone's numbers, sized already. Positions increase.
+  virtual int zones() = 0;
+  virtual void zone(int zone, std::span<const double> positions, Zone& out) = 0;
+  // ids, in a plane or in space: how many coordinates a token has (0: the one number); which of them pair k of `pairs`
+  // turns by; one coordinate of each token, out [n].
+  virtual int coordinates() = 0;
+  virtual int coordinate_of(int pair, int pairs) = 0;
+  virtual void coordinate(int coordinate, std::span<const double> positions, double* out) = 0;
   // input: out [n][width] += vector of each position.
   virtual void input(std::span<const double> positions, float* out) = 0;
   virtual void input_backward(std::span<const double> positions, const float* gradient) = 0;
@@ -162,7 +175,12 @@ class Adapter final : public Encoding {
   Error refuse(std::span<const double> p, int n) override {
     if constexpr (requires { e_.refuse(p, n); }) return e_.refuse(p, n); else return {};
   }
-  void ids(std::span<double> p, Random* r) override { if constexpr (OpensIds<E>) e_.ids(p, r); }
+  void ids(std::span<double> p, Random* r) override { if constexpr (HandsOutIds<E>) e_.ids(p, r); }
+  int zones() override { if constexpr (HasZones<E>) return e_.zones(); else return 0; }
+  void zone(int z, std::span<const double> p, Zone& out) override { if constexpr (HasZones<E>) e_.zone(z, p, out); }
+  int coordinates() override { if constexpr (HasCoordinates<E>) return e_.coordinates(); else return 0; }
+  int coordinate_of(int k, int n) override { if constexpr (HasCoordinates<E>) return e_.coordinate_of(k, n); else return 0; }
+  void coordinate(int c, std::span<const double> p, double* out) override { if constexpr (HasCoordinates<E>) e_.coordinate(c, p, out); }
   void input(std::span<const double> p, float* out) override { if constexpr (OpensInput<E>) e_.input(p, out); }
   void input_backward(std::span<const double> p, const float* g) override { if constexpr (InputLearns<E>) e_.input_backward(p, g); }
   float embedding_scale() override { if constexpr (requires { e_.embedding_scale(); }) return e_.embedding_scale(); else return 1; }

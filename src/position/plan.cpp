@@ -96,6 +96,7 @@ Error Stack::fill(int present, Random* random, Plan& out) {
   out.score_scale = 1 / std::sqrt(float(shape_.head_dim));
   for (auto& e : encodings_) if (float factor = e->score_scale(); factor >= 0) out.score_scale = factor;
   if (Error e = plan_input(out)) return e;
+  if (Error e = plan_zones(out)) return e;
   if (Error e = plan_rotation(present, out)) return e;
   if (Error e = plan_bias(out)) return e;
   if (Error e = plan_pattern(out)) return e;
@@ -121,34 +122,95 @@ Error Stack::plan_input(Plan& out) {
   return {};
 }
 
-// Angles and gains in double, cosine and sine of them in double (the library reduces them exactly), rounded once.
-Error Stack::plan_rotation(int present, Plan& out) {
-  Rotation& r = out.rotation;
-  r.pairs = 0;
-  for (auto* table : {&r.cosine, &r.sine, &r.key_cosine, &r.key_sine}) table->clear();
-  for (auto& e : encodings_) {
-    if (!opens(e->descriptor().doors, Door::rotation)) continue;
-    Rotary rotary = e->rotary();
-    const bool gain = e->has_gain();
-    const size_t size = size_t(out.length) * rotary.pairs;
-    auto table = [&](Buffer<float>& cosine, Buffer<float>& sine, const double* factor) {
-      if (!sized(cosine, size, 1) || !sized(sine, size, 1)) return false;
-      for (size_t n = 0; n < size; n++) {
-        const double by = factor ? factor[n] : 1;
-        cosine[n] = float(by * std::cos(numbers_[n])), sine[n] = float(by * std::sin(numbers_[n]));
-      }
-      return true;
-    };
-    auto too_large = [&] { return out_of_memory("the rotation", 32.0 * size); };
-    if (!sized(numbers_, size, gain ? 3 : 1)) return too_large();
-    e->rotation(out.positions, present, numbers_.data());
-    double *query = gain ? numbers_.data() + size : nullptr, *key = gain ? query + size : nullptr;
-    if (gain) std::fill_n(query, 2 * size, 1.0), e->gain(out.positions, query, key);
-    if (!table(r.cosine, r.sine, query)) return too_large();
-    if (gain && !std::equal(query, query + size, key) && !table(r.key_cosine, r.key_sine, key)) return too_large();
-    r.pairs = rotary.pairs, r.pairing = rotary.pairing;
+// A map of distances (at most one encoding of the stack has one).
+Error Stack::plan_zones(Plan& out) {
+  int zones = 0;
+  for (auto& e : encodings_) zones = std::max(zones, e->zones());
+  out.zones.resize(zones);
+  for (int i = 1; zones && i < out.length; i++)
+    if (!(out.positions[i] > out.positions[i - 1]))
+      return {"positions[" + std::to_string(i) + "] is " + number_text(out.positions[i]) + " after " + number_text(out.positions[i - 1]) +
+              "; allowed with a map of distances: increasing numbers"};
+  for (int z = 0; z < zones; z++) {
+    Zone& zone = out.zones[z];
+    if (!sized(zone.query, out.length, 1) || !sized(zone.key, out.length, 1) || !sized(zone.first, out.length, 1))
+      return out_of_memory("the zones", 20.0 * out.length * zones);
+    for (auto& e : encodings_) if (e->zones()) e->zone(z, out.positions, zone);
   }
   return {};
+}
+
+Error Stack::plan_rotation(int present, Plan& out) {
+  out.rotation.pairs = 0;
+  for (auto& e : encodings_) {
+    if (!opens(e->descriptor().doors, Door::rotation)) continue;
+    if (out.zones.empty()) return turn(*e, out.positions, out.positions, present, out.rotation);
+    for (size_t z = 0; z < out.zones.size(); z++) {
+      Zone& zone = out.zones[z];
+      if (Error error = turn(*e, zone.query, zone.key, present, z ? zone.rotation : out.rotation)) return error;
+    }
+  }
+  return {};
+}
+
+// Angles and gains in double, cosine and sine of them in double (the library reduces them exactly), rounded once. Keys
+// get tables of their own where their numbers or gains differ from those of the queries.
+Error Stack::turn(Encoding& e, std::span<const double> query, std::span<const double> key, int present, Rotation& r) {
+  const Rotary rotary = e.rotary();
+  const size_t N = query.size(), size = N * rotary.pairs;
+  auto too_large = [&] { return out_of_memory("the rotation", 40.0 * size); };
+  auto tables = [&](std::span<const double> positions, const double* gain, Buffer<float>& cosine, Buffer<float>& sine) {
+    if (!angles(e, positions, present, numbers_) || !sized(cosine, size, 1) || !sized(sine, size, 1)) return false;
+    for (size_t n = 0; n < size; n++) {
+      const double by = gain ? gain[n] : 1;
+      cosine[n] = float(by * std::cos(numbers_[n])), sine[n] = float(by * std::sin(numbers_[n]));
+    }
+    return true;
+  };
+  r.pairs = rotary.pairs, r.pairing = rotary.pairing;
+  r.key_cosine.clear(), r.key_sine.clear();
+  bool alike = std::equal(query.begin(), query.end(), key.begin());
+  double *query_gain = nullptr, *key_gain = nullptr;
+  if (e.has_gain()) {  // keys' gains at the keys' numbers
+    if (!gains_.assign(4 * size, 1)) return too_large();
+    query_gain = gains_.data(), key_gain = query_gain + 3 * size;
+    e.gain(query, query_gain, query_gain + size), e.gain(key, query_gain + 2 * size, key_gain);
+    alike = alike && std::equal(query_gain, query_gain + size, key_gain);
+  }
+  if (!tables(query, query_gain, r.cosine, r.sine)) return too_large();
+  return alike || tables(key, key_gain, r.key_cosine, r.key_sine) ? Error{} : too_large();
+}
+
+// out [N][pairs]. Where tokens have coordinates, each pair turns by its own.
+bool Stack::angles(Encoding& rotary, std::span<const double> positions, int present, Buffer<double>& out) {
+  const size_t N = positions.size();
+  const int pairs = rotary.rotary().pairs;
+  Encoding* map = nullptr;
+  for (auto& e : encodings_) if (e->coordinates()) map = e.get();
+  if (!sized(out, N, pairs)) return false;
+  if (!map) return rotary.rotation(positions, present, out.data()), true;
+  if (!sized(coordinates_, N, 1 + pairs)) return false;
+  double* turned = coordinates_.data() + N;
+  for (int c = 0; c < map->coordinates(); c++) {
+    map->coordinate(c, positions, coordinates_.data());
+    rotary.rotation({coordinates_.data(), N}, present, turned);
+    for (size_t n = 0; n < N * pairs; n++) if (map->coordinate_of(int(n % pairs), pairs) == c) out[n] = turned[n];
+  }
+  return true;
+}
+
+// gradient [N][pairs]; with coordinates each pair's goes to the coordinate that it turned by.
+void Stack::turn_backward(Encoding& rotary, std::span<const double> positions, int present, const float* gradient) {
+  Encoding* map = nullptr;
+  for (auto& e : encodings_) if (e->coordinates()) map = e.get();
+  if (!map) return rotary.rotation_backward(positions, present, gradient);
+  const size_t N = positions.size(), pairs = rotary.rotary().pairs;
+  for (int c = 0; c < map->coordinates(); c++) {
+    map->coordinate(c, positions, coordinates_.data());
+    for (size_t n = 0; n < N * pairs; n++)
+      floats_[n] = map->coordinate_of(int(n % pairs), int(pairs)) == c ? gradient[n] : 0;
+    rotary.rotation_backward({coordinates_.data(), N}, present, floats_.data());
+  }
 }
 
 // The bias table as stretches of distances: f(query, distances, at) where cell at + m of each head belongs to distance m.
@@ -163,8 +225,11 @@ bool Stack::each_stretch(const Plan& plan, F f) {
   if (!dense) equal_steps(plan.positions, step);
   for (int i = dense ? 0 : N - 1; i < N; i++) {
     size_t count = dense && plan.causal ? size_t(i) + 1 : longest;
-    for (size_t m = 0; m < count; m++)
-      numbers_[m] = dense ? plan.positions[i] - plan.positions[m] : (double(N) - 1 - double(m)) * step;
+    for (size_t m = 0, z = plan.zones.size(); m < count; m++) {
+      while (z > 1 && int(m) >= plan.zones[z - 2].first[i]) z--;
+      numbers_[m] = !dense ? (double(N) - 1 - double(m)) * step
+                    : z ? plan.zones[z - 1].query[i] - plan.zones[z - 1].key[m] : plan.positions[i] - plan.positions[m];
+    }
     f(dense ? plan.positions[i] : 0, std::span<const double>(numbers_.data(), count), dense ? size_t(i) * N : 0);
   }
   return true;
@@ -176,7 +241,7 @@ Error Stack::plan_bias(Plan& out) {
   if (!opens(doors(), Door::bias)) return {};
   const int64_t N = out.length, H = shape_.heads;
   double step = 0;
-  bool by_distance = equal_steps(out.positions, step);
+  bool by_distance = equal_steps(out.positions, step) && out.zones.empty();
   for (auto& e : encodings_) by_distance = by_distance && !e->bias_by_row();
   const int64_t head = by_distance ? 2 * N - 1 : N * N;
   if (!sized(b.table, H, head, padding)) return out_of_memory("the score bias", 4.0 * H * head);
@@ -234,11 +299,12 @@ Error Stack::plan_scale(Plan& out) {
 }
 
 Error Stack::size_gradient(const Plan& plan, PlanGradient& out) {
+  const size_t angles = plan.rotation.cosine.size() * (plan.zone_count() > 1 ? 2 * plan.zone_count() : 1);
   auto match = [&](Door door, Buffer<float>& gradient, size_t size) { return gradient.assign(learns(door) ? size : 0, 0); };
-  if (match(Door::input, out.input, plan.input.size()) && match(Door::rotation, out.angle, plan.rotation.cosine.size()) &&
+  if (match(Door::input, out.input, plan.input.size()) && match(Door::rotation, out.angle, angles) &&
       match(Door::bias, out.bias, plan.bias.table.size()) && match(Door::scale, out.scale, plan.scale.size()))
     return {};
-  size_t all = plan.input.size() + plan.rotation.cosine.size() + plan.bias.table.size() + plan.scale.size();
+  size_t all = plan.input.size() + angles + plan.bias.table.size() + plan.scale.size();
   return out_of_memory("the gradient of the plan", 4.0 * double(all));
 }
 
@@ -249,7 +315,16 @@ Error Stack::plan_backward(const Plan& plan, int present, const PlanGradient& gr
     for (auto& e : encodings_) if (opens(e->descriptor().doors, door) && !e->parameters().empty()) f(*e);
   };
   learners(Door::input, gradient.input, [&](Encoding& e) { e.input_backward(plan.positions, gradient.input.data()); });
-  learners(Door::rotation, gradient.angle, [&](Encoding& e) { e.rotation_backward(plan.positions, present, gradient.angle.data()); });
+  if (!gradient.angle.empty() && (!sized(floats_, plan.rotation.cosine.size(), 1) || !sized(coordinates_, plan.length, 1)))
+    return out_of_memory("the gradient of the rotation", 4.0 * plan.rotation.cosine.size());
+  learners(Door::rotation, gradient.angle, [&](Encoding& e) {
+    const size_t table = plan.rotation.cosine.size();
+    if (plan.zone_count() == 1) return turn_backward(e, plan.positions, present, gradient.angle.data());
+    for (int z = 0; z < plan.zone_count(); z++) {
+      turn_backward(e, plan.zones[z].query, present, gradient.angle.data() + 2 * z * table);
+      turn_backward(e, plan.zones[z].key, present, gradient.angle.data() + (2 * z + 1) * table);
+    }
+  });
   if (!gradient.bias.empty()) {
     bool fits = each_stretch(plan, [&](double query, std::span<const double> distances, size_t at) {
       const size_t n = distances.size();

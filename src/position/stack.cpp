@@ -102,10 +102,14 @@ Error Stack::add(std::string_view term) {
 }
 
 Error Stack::check() const {
-  const Encoding *ids = nullptr, *rotates = nullptr;
+  Encoding *ids = nullptr, *rotates = nullptr, *maps = nullptr;
   for (auto& e : encodings_) {
     const Descriptor& d = e->descriptor();
     if (opens(d.doors, Door::ids)) ids = e.get();
+    if (e->zones() || e->coordinates()) {
+      if (maps) return {"encoding maps positions twice, by " + std::string(maps->descriptor().name) + " and " + d.name + "; allowed: once"};
+      maps = e.get();
+    }
     if (opens(d.doors, Door::rotation)) {
       if (rotates) return {"encoding has two rotations, " + std::string(rotates->descriptor().name) + " and " + d.name + "; allowed: one"};
       rotates = e.get();
@@ -116,6 +120,8 @@ Error Stack::check() const {
     for (auto& p : e->parameters()) size += double(p.rows) * p.columns;
     if (size > most) return {std::string(d.name) + " has " + number_text(size) + " parameters; allowed: at most " + number_text(most)};
   }
+  if (maps && maps->coordinates() && !rotates && encodings_.size() > 1)
+    return {std::string(maps->descriptor().name) + " needs a rotation; allowed: " + maps->descriptor().name + " with rope or another one"};
   for (auto& e : encodings_)
     if (ids && e->descriptor().counts_tokens)
       return {std::string(e->descriptor().name) + " counts tokens and cannot follow the numbers of " + ids->descriptor().name +
@@ -165,6 +171,11 @@ bool Stack::jumps(int before, int now) const {
 bool Stack::length_dependent() const {
   for (auto& e : encodings_) if (e->length_dependent()) return true;
   return false;
+}
+
+bool Stack::keys_turn_once() const {
+  for (auto& e : encodings_) if (e->zones()) return false;
+  return !length_dependent();
 }
 
 }  // namespace lw

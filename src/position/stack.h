@@ -32,7 +32,8 @@ class Stack {
   unsigned doors() const;
   bool learned() const { return learned_; }
   bool per_layer() const;            // some encoding wants its own parameters in each layer
-  bool length_dependent() const;     // cached keys must be kept unrotated
+  bool length_dependent() const;     // some plan depends on how many tokens are present
+  bool keys_turn_once() const;       // a cache may keep rotated keys
   bool jumps(int before, int now) const;  // what is cached must be made anew
   const Shape& shape() const { return shape_; }
   const std::string& spec() const { return spec_; }  // canonical
@@ -42,7 +43,11 @@ class Stack {
   Error check() const;                       // what concerns the encodings together
   Error fill(int present, Random* random, Plan& out);  // positions → the other parts
   Error plan_input(Plan& out);
+  Error plan_zones(Plan& out);
   Error plan_rotation(int present, Plan& out);
+  Error turn(Encoding& rotary, std::span<const double> query, std::span<const double> key, int present, Rotation& out);
+  bool angles(Encoding& rotary, std::span<const double> positions, int present, Buffer<double>& out);
+  void turn_backward(Encoding& rotary, std::span<const double> positions, int present, const float* gradient);
   Error plan_bias(Plan& out);
   Error plan_pattern(Plan& out);
   Error plan_scale(Plan& out);
@@ -56,6 +61,7 @@ class Stack {
   std::vector<std::unique_ptr<Encoding>> encodings_;
   // Scratch, kept so that planning again allocates nothing.
   Buffer<double> numbers_;         // angles, distances
+  Buffer<double> gains_, coordinates_;
   Buffer<float> floats_;           // a stretch of the bias, or of a gradient
   std::vector<int> seen_;          // [length]
   std::vector<Interval> row_;

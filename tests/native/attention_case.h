@@ -79,6 +79,21 @@ struct AttentionCase {
     }
     return true;
   }
+  // Three zones, each with random tables; borders at distances 3 and 9.
+  bool open_zones(uint64_t seed = 5) {
+    Random random(seed);
+    plan.zones.resize(3);
+    for (int z = 0; z < 3; z++) {
+      Zone& zone = plan.zones[z];
+      Rotation& r = z ? zone.rotation : plan.rotation;
+      r.pairs = plan.rotation.pairs, r.pairing = plan.rotation.pairing;
+      for (auto* table : {&r.cosine, &r.sine, &r.key_cosine, &r.key_sine})
+        if (!fill(*table, size_t(plan.length) * r.pairs, random)) return false;
+      if (!zone.first.resize(plan.length)) return false;
+      for (int i = 0; i < plan.length; i++) zone.first[i] = z == 2 ? 0 : std::max(0, i - (z ? 9 : 3));
+    }
+    return true;
+  }
   bool open_bias(bool toeplitz, uint64_t seed = 8) {
     Random random(seed);
     Bias& b = plan.bias;

@@ -19,13 +19,14 @@ void scattered(int i, int n, std::vector<Interval>& out) {  // holes of every wi
 }
 void both_ways(int i, int n, std::vector<Interval>& out) { out.push_back({std::max(0, i - 3), std::min(n, i + 80)}); }
 
-// Door combinations by number: bit 0 rotation (6: with a gain), 1 bias, 2 scale; pattern and pairing by the rest.
-bool open_doors(AttentionCase& c, int choice) {
+// Door combinations by number: bit 0 rotation (6: with a gain, 2 and 3: in zones), 1 bias, 2 scale; pattern and pairing by the rest.
+bool open_doors(AttentionCase& c, int choice, bool keys_rotated = false) {
   bool ok = true;
   if (choice & 1 && c.head_dim >= 2) {
     int pairs = choice & 8 ? std::max(1, c.head_dim / 4) : c.head_dim / 2;
     ok &= c.open_rotation(pairs, choice & 16 ? Pairing::half : Pairing::interleaved);
     if (choice & 64) ok &= c.open_gain();
+    if (choice & 4 && choice & 8 && !keys_rotated) ok &= c.open_zones();
   }
   if (choice & 2) ok &= c.open_bias(choice & 32);
   if (choice & 4) ok &= c.open_scale();
@@ -82,11 +83,11 @@ TEST_CASE("rectangles: few queries, offsets, more queries than keys") {
     for (int keys : {1, 2, 7, 9, 64, 65, 130})
       for (int D : {1, 6, 16}) {
         AttentionCase c(queries, keys, std::max(0, keys - queries), 2, 1, D, choice % 4 != 0, choice);
-        REQUIRE(open_doors(c, choice * 7));
+        REQUIRE(open_doors(c, choice * 7, true));
         for (bool keys_rotated : {false, true}) {
           auto fast = run(c, false, {}, keys_rotated);
           AttentionCase plain_case(queries, keys, std::max(0, keys - queries), 2, 1, D, choice % 4 != 0, choice);
-          REQUIRE(open_doors(plain_case, choice * 7));
+          REQUIRE(open_doors(plain_case, choice * 7, true));
           auto plain = run(plain_case, true, {}, keys_rotated);
           CAPTURE(queries); CAPTURE(keys); CAPTURE(D); CAPTURE(choice); CAPTURE(keys_rotated);
           CHECK(difference(fast.out, plain.out) < 2e-5);

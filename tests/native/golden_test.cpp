@@ -63,6 +63,30 @@ std::string seen_row(const Plan& plan, int query) {
   return out;
 }
 
+// [N][keys up to the query]: the distance in the zone of each key.
+std::vector<float> zone_distances(const Plan& plan) {
+  std::vector<float> out;
+  for (int i = 0; i < plan.length && !plan.zones.empty(); i++)
+    for (int j = 0; j <= i; j++) {
+      size_t z = 0;
+      while (j < plan.zones[z].first[i]) z++;
+      out.push_back(float(plan.zones[z].query[i] - plan.zones[z].key[j]));
+    }
+  return out;
+}
+
+// [pairs][N]: what each pair turns by.
+std::vector<float> coordinates(Stack& stack, const Plan& plan, int pairs) {
+  std::vector<float> out;
+  Encoding& map = *stack.encodings()[0];
+  std::vector<double> one(plan.length);
+  for (int k = 0; k < pairs && map.coordinates(); k++) {
+    map.coordinate(map.coordinate_of(k, pairs), plan.positions, one.data());
+    out.insert(out.end(), one.begin(), one.end());
+  }
+  return out;
+}
+
 void check_case(const Json& golden) {
   const std::string spec = golden["spec"].text;
   CAPTURE(spec);
@@ -79,6 +103,8 @@ void check_case(const Json& golden) {
   };
 
   if (const Json* ids = golden.find("ids")) compare("ids", ids->flat(), floats(plan.positions), 1e-7);
+  check("distances", zone_distances(plan), 1e-7);
+  check("coordinates", coordinates(bound.stack, plan, whole("pairs")), 0);
   check("input", floats(plan.input), 5e-7);
   if (const Json* scale = golden.find("embedding_scale")) CHECK(plan.embedding_scale == doctest::Approx(scale->number));
   check("cosine", floats(plan.rotation.cosine), 2e-7);

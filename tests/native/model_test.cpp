@@ -42,7 +42,9 @@ std::vector<std::string> specs() {
   std::vector<std::string> all;
   for (auto& entry : catalogue()) all.push_back(entry.descriptor->name);
   for (const char* s : {"rope:learned=true", "random_sorted:max=40+alibi", "forget_gate+rope:pairing=half", "window:width=3|rope+log_n",
-                        "learned:normalize=true+shaw", "transformer_xl:clamp_len=4"})
+                        "learned:normalize=true+shaw", "transformer_xl:clamp_len=4", "grouped:group=2:window=3+rope:learned=true",
+                        "rectified:window=4:leaky=true+alibi", "chunked:length=8:chunk=5+rope+t5", "shifted:shift=5:window=2+rope:pairing=half",
+                        "grid:columns=3:rows=2:text=2+rope"})
     all.push_back(s);
   return all;
 }

@@ -178,7 +178,8 @@ TEST_CASE("everything is finite at far positions, or refused") {
   for (auto& spec : all()) {
     CAPTURE(spec);
     BoundStack bound(spec, plain);
-    for (auto& positions : {counted(9, 1e7), counted(9, 9e15), std::vector<double>{-1e7, 0, 0.5, 1e7, 3, 9007199254740992}}) {
+    for (auto positions : {counted(9, 1e7), counted(9, 9e15), std::vector<double>{-1e7, 0, 0.5, 1e7, 3, 9007199254740992}}) {
+      if (bound.stack.encodings()[0]->zones()) std::sort(positions.begin(), positions.end());
       if (!plan_complaint(spec, positions).empty()) {
         CHECK(spec == "xpos");  // its gains leave the range of floats
         continue;
