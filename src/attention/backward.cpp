@@ -174,7 +174,7 @@ void block(const Job& job, int h, int i, int count) {
     for (int n = 0; n < count; n += 4)
       four_rows(job, h, i + n, n, std::min(4, count - n), {first, std::min(first + width, T)}, delta);
 
-  for (int zone = job.plan.zone_count() - 1; zone >= 0; zone--) {
+  for (int zone = 0; zone < job.plan.zone_count(); zone++) {
     const Rotation& rotation = job.plan.zone_rotation(zone);
     float *q = job.q + zone * job.block_size, *dq = job.dq + zone * job.block_size;
     if (job.learns(&PlanGradient::angle))  // q carries the factor that dq still lacks
@@ -207,7 +207,7 @@ void pack_head(const Job& job, int kv) {
 void unpack_head(const Job& job, int kv) {
   const AttentionInput& in = job.in;
   const int D = in.head_dim, W = job.W, T = in.keys;
-  for (int zone = job.plan.zone_count() - 1; zone >= 0; zone--) {
+  for (int zone = 0; zone < job.plan.zone_count(); zone++) {
     const Rotation& rotation = job.plan.zone_rotation(zone);
     float *keys = job.keys + zone * job.rows_size, *dk = job.dk + zone * job.rows_size;
     if (job.learns(&PlanGradient::angle))

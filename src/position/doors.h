@@ -133,7 +133,8 @@ struct Plan {
   int zone_count() const { return zones.empty() || rotation.pairs == 0 ? 1 : int(zones.size()); }
   const Rotation& zone_rotation(int zone) const { return zone == 0 ? rotation : zones[zone].rotation; }
   Interval zone_keys(int zone, int query) const {
-    return {zones.empty() ? 0 : zones[zone].first[query], zone == 0 ? INT_MAX : zones[zone - 1].first[query]};
+    if (zone_count() == 1) return {0, INT_MAX};
+    return {zones[zone].first[query], zone == 0 ? INT_MAX : zones[zone - 1].first[query]};
   }
 };
 

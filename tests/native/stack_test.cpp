@@ -92,6 +92,13 @@ TEST_CASE("what is refused, and how") {
   CHECK(complaint("nope", shape(1, 4, 4, -5)) == "trainedLength is -5; allowed: 1 to 16777216");
   CHECK(complaint(std::string(50000, 'x')) == "encoding has 50000 characters; allowed: at most 32768");
 
+  CHECK(complaint("grouped+rectified") == "encoding maps positions twice, by grouped and rectified; allowed: once");
+  CHECK(complaint("grid+alibi") == "grid needs a rotation; allowed: grid with rope or another one");
+  CHECK(complaint("chunked:length=4:chunk=4") == "chunked:chunk is 4; allowed: less than length (4)");
+  CHECK(complaint("shifted:shift=4:window=5") == "shifted:window is 5; allowed: at most the shift (4)");
+  CHECK(complaint("grid:dimensions=3") == "grid:rows is 0; allowed with dimensions=3: at least 1");
+  CHECK(plan_complaint("grouped+rope", {0, 2, 1}) == "positions[2] is 1 after 2; allowed with a map of distances: increasing numbers");
+
   CHECK(plan_complaint("nope", std::vector<double>{}) == "length is 0; allowed: 1 to 16777216");
   CHECK(plan_complaint("nope", {0, NAN}) == "positions[1] is nan; allowed: numbers from -2^53 to 2^53");
   CHECK(plan_complaint("nope", {-1e300}) == "positions[0] is -1e+300; allowed: numbers from -2^53 to 2^53");

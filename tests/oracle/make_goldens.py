@@ -63,7 +63,7 @@ def golden(name, function, case):
     assert settings.keys() <= inspect.signature(function).parameters.keys(), f"{name}: {options}"
     doors = function(s, p, Parameters(), **settings)
     out = {"spec": name + (":" + options if options else ""), "heads": s.heads, "kv_heads": s.kv_heads, "head_dim": s.head_dim,
-           "width": s.width, "trained_length": s.trained_length, "causal": int(s.causal), "positions": p, "present": present, "pairs": s.head_dim // 2}
+           "width": s.width, "trained_length": s.trained_length, "causal": int(s.causal), "positions": p, "present": present}
     if "positions" in doors:
         out["ids"] = doors["positions"]
     for plain in ("input", "embedding_scale", "pairing", "scale", "score_scale", "coordinates"):
@@ -75,6 +75,8 @@ def golden(name, function, case):
                 out[side + "cosine"], out[side + "sine"] = (doors.get(gain, 1) * f(doors["angles"]) for f in (np.cos, np.sin))
     if "bias" in doors:
         out["bias"] = seen_part(s, doors["bias"])
+    if "coordinates" in doors:
+        out["pairs"] = s.head_dim // 2
     if "distances" in doors:
         out["distances"] = [row[: i + 1] for i, row in enumerate(doors["distances"])]
     if "seen" in doors:
