@@ -31,9 +31,13 @@ export function flag(name: string, value: unknown): boolean {
   return value;
 }
 
-export function choice<T extends string>(name: string, value: unknown, choices: readonly T[]): T {
+export function text(name: string, value: unknown): string {
   if (typeof value !== 'string') throw new TypeError(`${name} must be a string, not ${describe(value)}`);
-  if (!choices.includes(value as T)) throw new RangeError(`${name} is '${value}'; it must be one of ${choices.join(', ')}`);
+  return value;
+}
+
+export function choice<T extends string>(name: string, value: unknown, choices: readonly T[]): T {
+  if (!choices.includes(text(name, value) as T)) throw new RangeError(`${name} is '${shorten(value as string)}'; it must be one of ${choices.join(', ')}`);
   return value as T;
 }
 
@@ -42,13 +46,14 @@ export function numbers(name: string, value: unknown): ArrayLike<number> {
   const ok = Array.isArray(value) || (ArrayBuffer.isView(value) && !(value instanceof DataView) &&
     !(value instanceof BigInt64Array) && !(value instanceof BigUint64Array));
   if (!ok) throw new TypeError(`${name} must be an array of numbers, not ${describe(value)}`);
+  if (ArrayBuffer.isView(value)) attached(name, value.buffer);
   return value as unknown as ArrayLike<number>;
 }
 
 /** Vectors: as Float32Array, with every element of a plain array checked to be a number. */
 export function floats(name: string, value: unknown): Float32Array {
-  if (value instanceof Float32Array) return value;
   const list = numbers(name, value);
+  if (list instanceof Float32Array) return list;
   for (let i = 0; i < list.length; i++) {
     if (typeof list[i] !== 'number') throw new TypeError(`${name}[${i}] must be a number, not ${describe(list[i])}`);
   }
@@ -58,6 +63,7 @@ export function floats(name: string, value: unknown): Float32Array {
 /** A file's bytes. Node's Buffer becomes a plain Uint8Array: its slice() does not copy. */
 export function bytes(name: string, value: unknown): Uint8Array {
   if (!(value instanceof Uint8Array)) throw new TypeError(`${name} must be a Uint8Array, not ${describe(value)}`);
+  attached(name, value.buffer);
   return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
 }
 
@@ -75,12 +81,49 @@ export function tokens(name: string, value: unknown, vocabulary: number, least =
   return Int32Array.from(list, (token, i) => integer(`${name}[${i}]`, token, 0, vocabulary - 1));
 }
 
-/** Refuses keys that `allowed` does not name: a misspelt option must not be ignored. */
+/** A buffer that was transferred elsewhere gives raw errors, or looks empty. */
+export function attached(name: string, buffer: ArrayBufferLike): void {
+  try {
+    new Uint8Array(buffer, 0, 0);
+  } catch (cause) {
+    throw new TypeError(`${name} is detached: its buffer was transferred elsewhere; hand in a copy`, { cause });
+  }
+}
+
+/** An array, of whatever. */
+export function list(name: string, value: unknown, of: string): readonly unknown[] {
+  if (!Array.isArray(value)) throw new TypeError(`${name} must be an array of ${of}, not ${describe(value)}`);
+  return value;
+}
+
+/** An object with methods, or undefined. */
+export function capable(name: string, value: unknown, what: string, ...methods: string[]): void {
+  if (value === undefined) return;
+  const object = Object(value) as Record<string, unknown>;
+  if (methods.some((method) => typeof object[method] !== 'function')) throw new TypeError(`${name} must be ${what}, not ${describe(value)}`);
+}
+
+export function signal(value: unknown): void {
+  capable('signal', value, 'an AbortSignal', 'addEventListener', 'throwIfAborted');
+}
+
+/** A function, or undefined. */
+export function callback(name: string, value: unknown): void {
+  if (value !== undefined && typeof value !== 'function') throw new TypeError(`${name} must be a function, not ${describe(value)}`);
+}
+
+export function object(name: string, value: unknown): asserts value is object {
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || ArrayBuffer.isView(value)) {
+    throw new TypeError(`${name} must be an object, not ${describe(value)}`);
+  }
+}
+
+/** Refuses keys that `allowed` does not name: a misspelt option must not be ignored. Undefined: no options at all. */
 export function keys(name: string, value: unknown, allowed: readonly string[]): void {
   if (value === undefined) return;
-  if (typeof value !== 'object' || value === null) throw new TypeError(`${name} must be an object, not ${describe(value)}`);
+  object(name, value);
   for (const key of Object.keys(value)) {
-    if (!allowed.includes(key)) throw new TypeError(`${name} has no option '${key}'; it may have ${allowed.join(', ')}`);
+    if (!allowed.includes(key)) throw new TypeError(`${name} has no option '${shorten(key)}'; it may have ${allowed.join(', ') || 'none'}`);
   }
 }
 
@@ -89,9 +132,16 @@ export function exactly(name: string, length: number, wanted: number, shape: str
   if (length !== wanted) throw new RangeError(`${name} has ${length} elements; ${shape} needs ${wanted}`);
 }
 
-function describe(value: unknown): string {
+/** At most 40 characters: what is echoed may come from a file and be huge. */
+export function shorten(text: string): string {
+  return text.length > 40 ? `${text.slice(0, 39)}…` : text;
+}
+
+export function describe(value: unknown): string {
   if (value === null || value === undefined) return String(value);
-  if (typeof value === 'string') return `the string '${value.slice(0, 40)}'`;
-  if (typeof value === 'bigint') return `the BigInt ${value}n`;
+  if (typeof value === 'string') return `the string '${shorten(value)}'`;
+  if (typeof value === 'bigint') return `the BigInt ${shorten(String(value))}n`;
+  if (typeof value === 'number' || typeof value === 'boolean') return `the ${typeof value} ${value}`;
+  if (Array.isArray(value)) return 'an array';
   return typeof value === 'object' ? (value.constructor?.name ?? 'an object') : `a ${typeof value}`;
 }

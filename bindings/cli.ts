@@ -26,7 +26,16 @@ try {
 } catch (error) {
   if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2; // commander has said why
   else {
-    process.stderr.write(`lengthwise: ${error instanceof Error ? error.message : String(error)}\n`);
+    process.stderr.write(`lengthwise: ${inFlags(error instanceof Error ? error.message : String(error))}\n`);
     process.exitCode = 1;
   }
+}
+
+/** What the package calls topP is --top-p here. */
+function inFlags(message: string): string {
+  const options = program.commands.find((command) => command.name() === program.args[0])?.options ?? [];
+  return options.reduce((text, option) => {
+    const name = option.attributeName();
+    return /[A-Z]/.test(name) ? text.replace(new RegExp(`\\b${name}\\b`, 'g'), option.long ?? name) : text;
+  }, message);
 }

@@ -52,12 +52,14 @@ export interface TrainOptions {
   seed?: number;
 }
 
-const MODEL_KEYS = ['vocabulary', 'width', 'layers', 'heads', 'kvHeads', 'hidden', 'trainedLength', 'norm', 'normEpsilon',
+export const MODEL_KEYS = ['vocabulary', 'width', 'layers', 'heads', 'kvHeads', 'hidden', 'trainedLength', 'norm', 'normEpsilon',
   'activation', 'tied', 'causal', 'encoding'] as const;
 const TRAIN_DEFAULTS: TrainRequest = {
   learningRate: 3e-3, warmup: 20, steps: 1000, minimumRatio: 0.1, beta1: 0.9, beta2: 0.99, epsilon: 1e-8,
   weightDecay: 0.1, clip: 1, encodingRate: 1,
 };
+
+export const TRAIN_KEYS: readonly string[] = [...Object.keys(TRAIN_DEFAULTS), 'seed'];
 
 /** The core's form of a model configuration. @throws RangeError or TypeError */
 export function modelRequest(config: ModelConfig = {}): ModelRequest {
@@ -82,16 +84,17 @@ export function modelRequest(config: ModelConfig = {}): ModelRequest {
 }
 
 function modelSpec(encoding: EncodingSpec | { layers: readonly EncodingSpec[] }): string {
-  if (typeof encoding === 'object' && encoding !== null && 'layers' in encoding && Array.isArray(encoding.layers)) {
-    return encoding.layers.map(specText).join('|');
-  }
-  return specText(encoding as EncodingSpec);
+  if (typeof encoding !== 'object' || encoding === null || !('layers' in encoding)) return specText(encoding as EncodingSpec);
+  check.keys('encoding with layers', encoding, ['layers']);
+  const layers = check.list('encoding.layers', encoding.layers, 'encodings') as readonly EncodingSpec[];
+  if (layers.length === 0) throw new RangeError('encoding.layers is empty; it must have one encoding for each layer');
+  return layers.map(specText).join('|');
 }
 
 /** The core's form of training options, and the seed. @throws RangeError or TypeError */
 export function trainRequest(options: TrainOptions = {}): { request: TrainRequest; seed: number } {
+  check.keys('training options', options, TRAIN_KEYS);
   const { seed = 0, ...rest } = options;
-  check.keys('training options', rest, Object.keys(TRAIN_DEFAULTS));
   const request = { ...TRAIN_DEFAULTS };
   for (const key of Object.keys(TRAIN_DEFAULTS) as (keyof TrainRequest)[]) {
     request[key] = check.finite(key, rest[key] ?? TRAIN_DEFAULTS[key]);

@@ -112,6 +112,8 @@ export interface Core {
   HEAP32: Int32Array<ArrayBuffer>;
   HEAPF32: Float32Array<ArrayBuffer>;
   HEAPF64: Float64Array<ArrayBuffer>;
+  /** After a trap: every call but those that give memory back throws (guard.ts). */
+  readonly spoilt?: boolean;
   /** 0 when memory has run out. */
   _malloc(bytes: number): number;
   _free(pointer: number): void;
@@ -124,6 +126,7 @@ export interface Core {
 }
 
 export interface CoreOptions {
+  printErr?: (text: string) => void;
   instantiateWasm?: (
     imports: WebAssembly.Imports,
     done: (instance: WebAssembly.Instance, module: WebAssembly.Module) => void,

@@ -35,7 +35,10 @@ export interface Rectangle {
   queries?: number;
   /** Default: as many as `positions`, or up to the last query. */
   keys?: number;
-  /** Which token the first query is. Default `keys − queries`: the queries are the latest tokens. */
+  /**
+   * Which token the first query is. Default `keys − queries`: the queries are the latest tokens. With a causal mask it may
+   * be negative: rows before token 0 see nothing, and their bias is 0.
+   */
   offset?: number;
   /** The numbers that tokens 0, 1, … carry; default 0, 1, … They may be fractional. */
   positions?: ArrayLike<number>;
@@ -65,7 +68,7 @@ interface Description {
   parameters: { name: string; rows: number; columns: number; offset: number }[];
 }
 
-const SHAPE_KEYS = ['heads', 'kvHeads', 'headDim', 'width', 'trainedLength', 'causal', 'seed'] as const;
+export const SHAPE_KEYS = ['heads', 'kvHeads', 'headDim', 'width', 'trainedLength', 'causal', 'seed'] as const;
 const MOST_TOKENS = 2 ** 24; // the longest plan the core makes
 
 /** Fills in the defaults of a shape and checks what depends on them; the core checks the ranges. */
@@ -200,18 +203,26 @@ export class Encoding extends Handle<NativeEncoder> {
    */
   bias(scores: number | Rectangle): Float32Array<ArrayBuffer> {
     return borrow(this.#core, (scratch) => {
-      const { queries, keys, offset } = this.#rectangle(scratch, scores);
-      return filledFloats(this.#core, this.#shape.heads * queries * keys, (out) => this.native.bias(out, queries, keys, offset));
+      const { queries, keys, offset, unseeing } = this.#rectangle(scratch, scores);
+      const { heads } = this.#shape;
+      const seeing = filledFloats(this.#core, heads * queries * keys, (out) => this.native.bias(out, queries, keys, offset));
+      if (!unseeing) return seeing;
+      const [from, to] = [queries * keys, (queries + unseeing) * keys];
+      const result = new Float32Array(heads * to);
+      for (let h = 0; h < heads; h++) result.set(seeing.subarray(h * from, (h + 1) * from), (h + 1) * to - from);
+      return result;
     });
   }
 
   /** Which query sees which key, `[queries][keys]`, 1 = visible. @param scores a length, or a rectangle. */
   pattern(scores: number | Rectangle): Uint8Array<ArrayBuffer> {
     return borrow(this.#core, (scratch) => {
-      const { queries, keys, offset } = this.#rectangle(scratch, scores);
-      const out = scratch.space(queries * keys);
-      this.native.pattern(out, queries, keys, offset);
-      return readBytes(this.#core, out, queries * keys);
+      const { queries, keys, offset, unseeing } = this.#rectangle(scratch, scores);
+      const out = scratch.space((unseeing + queries) * keys);
+      const seeing = out + unseeing * keys;
+      this.#core.HEAPU8.fill(0, out, seeing);
+      this.native.pattern(seeing, queries, keys, offset);
+      return readBytes(this.#core, out, (unseeing + queries) * keys);
     });
   }
 
@@ -238,7 +249,7 @@ export class Encoding extends Handle<NativeEncoder> {
     options: { offset?: number; positions?: ArrayLike<number>; x?: ArrayLike<number> } = {},
   ): Float32Array<ArrayBuffer> {
     check.keys('attention options', options, ['offset', 'positions', 'x']);
-    const { heads, kvHeads, headDim, width, causal } = this.#shape;
+    const { heads, kvHeads, headDim, width } = this.#shape;
     const data = { q: check.floats('q', q), k: check.floats('k', k), v: check.floats('v', v) };
     const [rowSize, keySize] = [heads * headDim, kvHeads * headDim];
     const rows = Math.ceil(data.q.length / rowSize) || 1;
@@ -246,19 +257,14 @@ export class Encoding extends Handle<NativeEncoder> {
     check.exactly('q', data.q.length, rows * rowSize, `whole rows of ${heads} heads of ${headDim}`);
     check.exactly('k', data.k.length, keys * keySize, `whole rows of ${kvHeads} heads of ${headDim}`);
     check.exactly('v', data.v.length, data.k.length, `as many keys as k`);
-    const wanted = check.integer('offset', options.offset ?? keys - rows, causal ? -MOST_TOKENS : 0, MOST_TOKENS);
-    const unseeing = Math.min(Math.max(-wanted, 0), rows); // rows before token 0
-    const offset = wanted + unseeing;
-    const queries = rows - unseeing;
+    const { queries, offset, unseeing } = this.#place(rows, keys, options.offset);
     const x = options.x === undefined ? undefined : check.floats('x', options.x);
     if (x) check.exactly('x', x.length, rows * width, `${rows} rows of width ${width}`);
     else if (this.#description.readsInput) throw new RangeError(`x is missing; '${this.spec}' reads the layer's input [queries][width]`);
     const result = new Float32Array(rows * rowSize);
     if (queries === 0) return result;
     return borrow(this.#core, (scratch) => {
-      const length = Math.max(keys, offset + queries);
-      this.#plan(scratch, 'positions', options.positions ?? length);
-      if (options.positions) check.exactly('positions', options.positions.length, length, `${length} tokens`);
+      this.#planFor(scratch, Math.max(keys, offset + queries), options.positions);
       const [qAt, kAt, vAt] = [scratch.floats(data.q.subarray(unseeing * rowSize)), scratch.floats(data.k), scratch.floats(data.v)];
       const xAt = x ? scratch.floats(x.subarray(unseeing * width)) : 0;
       const seeing = filledFloats(this.#core, queries * rowSize, (out) => this.native.attention(qAt, kAt, vAt, xAt, out, queries, keys, offset));
@@ -274,13 +280,18 @@ export class Encoding extends Handle<NativeEncoder> {
       [name, { rows, columns, data: readFloats(this.#core, (base + offset) * 4, rows * columns) }]));
   }
 
-  /** Replaces a learned parameter, for instance by a table trained elsewhere. @param data `[rows][columns]` */
+  /**
+   * Replaces a learned parameter, for instance by a table trained elsewhere.
+   * @param data `[rows][columns]`; infinities may stand in it (a bias of −∞ hides a key), NaN may not.
+   */
   setParameter(name: string, data: ArrayLike<number>): void {
     const known = this.#description.parameters;
-    const parameter = known.find((p) => p.name === name);
-    if (!parameter) throw new RangeError(`'${this.spec}' has no parameter '${name}'; it has ${known.map((p) => p.name).join(', ') || 'none'}`);
+    const parameter = known.find((p) => p.name === check.text('name', name));
+    if (!parameter) throw new RangeError(`'${this.spec}' has no parameter of the name '${check.shorten(name)}'; it has ${known.map((p) => p.name).join(', ') || 'none'}`);
     const values = check.floats(name, data);
     check.exactly(name, values.length, parameter.rows * parameter.columns, `[${parameter.rows}][${parameter.columns}]`);
+    const bad = values.findIndex(Number.isNaN);
+    if (bad >= 0) throw new RangeError(`${name}[${bad}] is NaN; it must be a number, or an infinity`);
     this.#core.HEAPF32.set(values, this.native.parameters() / 4 + parameter.offset);
   }
 
@@ -290,32 +301,50 @@ export class Encoding extends Handle<NativeEncoder> {
 
   /** Makes the core plan for these tokens. @returns how many they are. */
   #plan(scratch: Scratch, name: string, tokens: number | ArrayLike<number>, present?: number): number {
-    const native = this.native;
     if (typeof tokens !== 'object') {
-      const length = check.count(name === 'tokens' ? 'length' : name, tokens, MOST_TOKENS);
-      succeed(native.plan(0, length, length));
+      if (typeof tokens !== 'number') throw new TypeError(`${name} must be a number or an array of numbers, not ${check.describe(tokens)}`);
+      const length = check.count(name, tokens, MOST_TOKENS);
+      succeed(this.native.plan(0, length, length));
       return length;
     }
-    const where = tokens instanceof Float64Array && name === 'positions' ? tokens : check.positions(name, tokens);
+    const where = check.positions(name, tokens);
     const last = where.reduce((most, p) => Math.max(most, p), 0);
     const now = check.count('length', present ?? Math.min(Math.max(where.length, Math.floor(last) + 1), MOST_TOKENS), MOST_TOKENS);
-    succeed(native.plan(scratch.doubles(where), where.length, now));
+    succeed(this.native.plan(scratch.doubles(where), where.length, now));
     return where.length;
   }
 
-  #rectangle(scratch: Scratch, scores: number | Rectangle): { queries: number; keys: number; offset: number } {
-    if (typeof scores === 'number') scores = { queries: scores };
-    check.keys('scores', scores, ['queries', 'keys', 'offset', 'positions']);
-    const some = scores.queries ?? scores.keys ?? scores.positions?.length;
-    const queries = check.count('queries', some, MOST_TOKENS);
-    const given = scores.offset === undefined ? undefined : check.integer('offset', scores.offset, 0, MOST_TOKENS - queries);
-    const keys = check.count('keys', scores.keys ?? scores.positions?.length ?? (given ?? 0) + queries, MOST_TOKENS);
-    const offset = given ?? Math.max(keys - queries, 0);
-    const length = Math.max(keys, offset + queries);
-    if (scores.positions) check.exactly('positions', scores.positions.length, length, `${queries} queries from ${offset} and ${keys} keys`);
-    this.#plan(scratch, 'positions', scores.positions ?? length);
-    return { queries, keys, offset };
+  /** Makes the core plan for `length` tokens, which may carry numbers of their own. */
+  #planFor(scratch: Scratch, length: number, positions: ArrayLike<number> | undefined): void {
+    if (positions === undefined) this.#plan(scratch, 'length', length);
+    else check.exactly('positions', this.#plan(scratch, 'positions', check.positions('positions', positions)), length, `${length} tokens`);
   }
+
+  /** Where the rows lie: `unseeing` ones before token 0, then `queries` from token `offset`. */
+  #place(rows: number, keys: number, given: number | undefined): { queries: number; offset: number; unseeing: number } {
+    const wanted = given === undefined ? keys - rows : checkOffset(given);
+    if (wanted < 0 && !this.#shape.causal) {
+      throw new RangeError(`offset is ${wanted}${given === undefined ? ' (keys − queries)' : ''}; without a causal mask it must be at least 0`);
+    }
+    const unseeing = Math.min(Math.max(-wanted, 0), rows);
+    return { queries: rows - unseeing, offset: wanted + unseeing, unseeing };
+  }
+
+  #rectangle(scratch: Scratch, scores: number | Rectangle): { queries: number; keys: number; offset: number; unseeing: number } {
+    if (typeof scores === 'number') scores = { queries: check.count('scores', scores, MOST_TOKENS) };
+    check.keys('scores', scores ?? null, ['queries', 'keys', 'offset', 'positions']);
+    const { offset, positions } = scores;
+    const told = positions === undefined ? undefined : check.positions('positions', positions).length;
+    const rows = check.count('queries', scores.queries ?? scores.keys ?? told, MOST_TOKENS);
+    const keys = check.count('keys', scores.keys ?? told ?? (offset === undefined ? 0 : checkOffset(offset)) + rows, MOST_TOKENS);
+    const place = this.#place(rows, keys, offset);
+    this.#planFor(scratch, Math.max(keys, place.offset + place.queries), positions);
+    return { keys, ...place };
+  }
+}
+
+function checkOffset(offset: unknown): number {
+  return check.integer('offset', offset, -MOST_TOKENS, MOST_TOKENS);
 }
 
 function consecutive(first: number, count: number): Float64Array {

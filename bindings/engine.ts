@@ -3,7 +3,7 @@
 import * as check from './check.js';
 import type { ModelConfig } from './config.js';
 import type { Core } from './core.js';
-import { Encoding, type Door, type EncodingShape } from './encoding.js';
+import { Encoding, SHAPE_KEYS, type Door, type EncodingShape } from './encoding.js';
 import { Model } from './model.js';
 import type { EncodingSpec } from './spec.js';
 
@@ -90,6 +90,7 @@ export class Lengthwise {
    * @returns `[queries][heads][headDim]`
    */
   attention(q: ArrayLike<number>, k: ArrayLike<number>, v: ArrayLike<number>, options: AttentionOptions = {}): Float32Array<ArrayBuffer> {
+    check.keys('attention options', options, [...SHAPE_KEYS, 'encoding', 'offset', 'positions', 'x']);
     const { encoding = 'nope', offset, positions, x, ...shape } = options;
     const call = Object.fromEntries(Object.entries({ offset, positions, x }).filter(([, value]) => value !== undefined));
     if (encoding instanceof Encoding) {

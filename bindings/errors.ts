@@ -1,6 +1,9 @@
 // The errors this package throws, beside the usual TypeError and RangeError for a parameter that is wrong.
 
-/** WebAssembly memory ran out. Nothing is broken: free something or ask for less, and go on. */
+/**
+ * WebAssembly memory ran out. Nothing is broken: free something or ask for less, and go on; unless the message says that
+ * the instance cannot be used any more.
+ */
 export class OutOfMemoryError extends Error {
   override readonly name = 'OutOfMemoryError';
 }
@@ -13,6 +16,11 @@ export class DisposedError extends Error {
 /** A file is truncated, of another kind, or contradicts itself. */
 export class FormatError extends Error {
   override readonly name = 'FormatError';
+}
+
+/** The WebAssembly code trapped: a fault of this package. Its instance cannot be used any more, `load()` gives another. */
+export class EngineError extends Error {
+  override readonly name = 'EngineError';
 }
 
 /** Why the WebAssembly module could not be loaded. */
@@ -48,7 +56,7 @@ export function made<T>(object: T | null, core: { lastError(): string }): T {
 export function revive(error: unknown): Error {
   if (!(error instanceof Error)) return new Error(String(error));
   const { name, message } = error;
-  const classes = { TypeError, RangeError, OutOfMemoryError, DisposedError, FormatError };
+  const classes = { TypeError, RangeError, OutOfMemoryError, DisposedError, EngineError, FormatError };
   if (!Object.hasOwn(classes, name)) return error;
   return new classes[name as keyof typeof classes](message, { cause: error });
 }

@@ -2,13 +2,13 @@
 
 import * as check from './check.js';
 import { proxy, type Remote } from './comlink.mjs';
-import type { ModelConfig, TrainOptions } from './config.js';
+import { MODEL_KEYS, modelRequest, TRAIN_KEYS, trainRequest, type ModelConfig, type TrainOptions } from './config.js';
 import { revive } from './errors.js';
 import { locate, type LoadOptions, type WorkerOptions } from './load.js';
 import { Bench, type ExperimentEvent, type RunPlan, type Task } from './run.js';
 import { specText, type EncodingSpec } from './spec.js';
 import { summarise, type EncodingSummary, type RunRecord } from './summary.js';
-import { splitText, type TextSplit } from './text.js';
+import { checkSplit, splitText, type TextSplit } from './text.js';
 import { startWorker, type Station } from './workers.js';
 
 export interface ExperimentOptions extends LoadOptions, WorkerOptions {
@@ -16,8 +16,8 @@ export interface ExperimentOptions extends LoadOptions, WorkerOptions {
   encodings: readonly EncodingSpec[];
   /** 'text': next byte; 'copy': repeat what came before a mark; 'recall': values of keys. Default 'text'. */
   task?: Task;
-  /** For 'text': one text, documents, or a split made before (see `splitText`). */
-  text?: string | Uint8Array | readonly string[] | TextSplit;
+  /** For 'text': one text, documents, or a split made before (see `splitText`); its parts may be texts too. */
+  text?: string | Uint8Array | readonly string[] | { train: string | Uint8Array; test: string | Uint8Array };
   /** Default 64. */
   trainLength?: number;
   /** Default 1, 2, 4 and 8 times `trainLength`. */
@@ -28,7 +28,7 @@ export interface ExperimentOptions extends LoadOptions, WorkerOptions {
   seeds?: number | readonly number[];
   /** Sequences per step (default 16). */
   batch?: number;
-  /** The transformer, but for encoding, vocabulary and trained length. */
+  /** The transformer, but for encoding, vocabulary and trained length; causal. */
   model?: Omit<ModelConfig, 'encoding' | 'vocabulary' | 'trainedLength'>;
   /** The optimiser, but for `steps` and `seed`. */
   training?: Omit<TrainOptions, 'steps' | 'seed'>;
@@ -56,6 +56,9 @@ export interface ExperimentResult {
 
 const KEYS = ['encodings', 'task', 'text', 'trainLength', 'testLengths', 'steps', 'seeds', 'batch', 'model', 'training',
   'testTokens', 'testEvery', 'workers', 'signal', 'onProgress', 'wasmUrl', 'wasmBinary', 'variant', 'createWorker'];
+
+// The fewest tokens in which a task can be put.
+const SHORTEST = { text: 1, copy: 2, recall: 8 };
 
 /** Something that performs runs: a worker, or this thread. */
 interface Place {
@@ -151,7 +154,7 @@ export class Experiment {
     const { wasmUrl, wasmBinary, variant, createWorker } = this.#options;
     const wasm = await locate({ wasmUrl, wasmBinary, variant });
     if (this.#abort.signal.aborted) throw this.#abort.signal.reason;
-    const count = check.integer('workers', this.#options.workers ?? defaultWorkers(), 0, 1024);
+    const count = this.#options.workers ?? defaultWorkers();
     this.#places = Array.from({ length: Math.min(count, this.#plans.length) }, () => remotePlace(startWorker({ createWorker })));
     if (count === 0) this.#places.push(localPlace());
     await Promise.all(this.#places.map(({ bench, died }) => Promise.race([died, bench.prepare(wasm, this.#text)])).map(revived));
@@ -165,7 +168,7 @@ export class Experiment {
     await Promise.all(this.#places.map(async (place) => {
       let alive = true;
       place.died.catch(() => { alive = false; });
-      while (alive && waiting.length && !this.#abort.signal.aborted) await this.#run(place, waiting.shift()!, wasm);
+      while (alive && waiting.length && !this.#abort.signal.aborted) await this.#run(place, waiting.shift()!);
     }));
     if (!this.#abort.signal.aborted) for (const { run } of waiting) this.#tell({ type: 'failed', run, message: 'no worker was left to run it' });
     const failures = this.#records.map((record) => record.failed);
@@ -173,15 +176,13 @@ export class Experiment {
     return this.result;
   }
 
-  async #run({ bench, died }: Place, plan: RunPlan, wasm: LoadOptions): Promise<void> {
+  async #run({ bench, died }: Place, plan: RunPlan): Promise<void> {
     // Nothing is told any more once cancelled, even if a worker had something on its way.
     const emit = (event: ExperimentEvent) => { if (!this.#abort.signal.aborted) this.#tell(event); };
     try {
       await Promise.race([died, bench instanceof Bench ? bench.perform(plan, emit) : bench.perform(plan, proxy(emit))]);
     } catch (error) {
       emit({ type: 'failed', run: plan.run, message: revive(error).message });
-      // After a trap the instance cannot be trusted: the next run gets a new one.
-      if (error instanceof Error && error.name === 'RuntimeError') await Promise.race([died, bench.prepare(wasm, this.#text)]).catch(() => {});
     }
   }
 
@@ -198,28 +199,56 @@ export class Experiment {
 }
 
 function plans(options: ExperimentOptions): RunPlan[] {
-  check.keys('experiment options', options, KEYS);
+  check.keys('experiment options', options ?? null, KEYS);
+  check.signal(options.signal);
+  check.callback('onProgress', options.onProgress);
+  check.callback('createWorker', options.createWorker);
+  if (options.workers !== undefined) check.integer('workers', options.workers, 0, 1024);
   const task = check.choice('task', options.task ?? 'text', ['text', 'copy', 'recall']);
-  const trainLength = check.count('trainLength', options.trainLength ?? 64);
-  const testLengths = [...(options.testLengths ?? [1, 2, 4, 8].map((times) => times * trainLength))];
+  const trainLength = check.integer('trainLength', options.trainLength ?? 64, SHORTEST[task], check.MOST);
+  const testLengths = options.testLengths === undefined ? [1, 2, 4, 8].map((times) => times * trainLength)
+    : check.list('testLengths', options.testLengths, 'lengths').map((length, i) => check.integer(`testLengths[${i}]`, length, SHORTEST[task], check.MOST));
   if (testLengths.length === 0) throw new RangeError('testLengths is empty; at least one length is needed');
-  testLengths.forEach((length, i) => check.count(`testLengths[${i}]`, length));
   const common = {
     task, trainLength, testLengths,
     steps: check.count('steps', options.steps ?? 1000),
     batch: check.count('batch', options.batch ?? 16),
     testTokens: check.count('testTokens', options.testTokens ?? 16384),
     testEvery: check.integer('testEvery', options.testEvery ?? 0, 0),
-    model: options.model ?? {},
-    training: options.training ?? {},
+    model: modelOf(options.model),
+    training: trainingOf(options.training),
   };
-  if (!Array.isArray(options.encodings) || options.encodings.length === 0) {
-    throw new TypeError('encodings must be an array of at least one encoding');
-  }
-  const specs = [...new Set(options.encodings.map(specText))];
+  const encodings = check.list('encodings', options.encodings, 'encodings');
+  if (encodings.length === 0) throw new TypeError('encodings is empty; it must have at least one encoding');
+  const specs = [...new Set((encodings as readonly EncodingSpec[]).map(specText))];
   const seeds = seedsOf(options.seeds ?? 1);
   // Seed by seed, so that a first picture of all encodings is there early.
   return seeds.flatMap((seed) => specs.map((encoding) => ({ ...common, encoding, seed }))).map((plan, run) => ({ ...plan, run }));
+}
+
+/** What the experiment itself decides must not be given, and be ignored, in another place. */
+function keysBut(name: string, value: unknown, allowed: readonly string[], elsewhere: Record<string, string>): void {
+  if (value === undefined) return;
+  for (const [key, place] of Object.entries(elsewhere)) {
+    if (Object.hasOwn(Object(value) as object, key)) throw new TypeError(`${name}.${key} cannot be given: ${place}`);
+  }
+  check.keys(name, value, allowed.filter((key) => !Object.hasOwn(elsewhere, key)));
+}
+
+function modelOf(model: ExperimentOptions['model']): RunPlan['model'] {
+  keysBut('model', model, MODEL_KEYS, {
+    encoding: "the experiment's encodings name them", vocabulary: "the task decides it", trainedLength: "it is the experiment's trainLength",
+  });
+  modelRequest(model);
+  // Every task predicts each token from those before it: a model that sees what follows would copy the answer.
+  if (model?.causal === false) throw new RangeError('model.causal is false; an experiment needs a causal model (true), since otherwise the tokens to predict can be seen');
+  return model ?? {};
+}
+
+function trainingOf(training: ExperimentOptions['training']): RunPlan['training'] {
+  keysBut('training', training, TRAIN_KEYS, { steps: "they are the experiment's steps", seed: "they are the experiment's seeds" });
+  trainRequest(training);
+  return training ?? {};
 }
 
 function seedsOf(seeds: number | readonly number[]): number[] {
@@ -229,10 +258,13 @@ function seedsOf(seeds: number | readonly number[]): number[] {
 }
 
 function textOf({ task = 'text', text }: ExperimentOptions): TextSplit | undefined {
-  if (task !== 'text') return undefined;
+  if (task !== 'text') {
+    if (text !== undefined) throw new TypeError(`text cannot be given: the task '${task}' makes its own`);
+    return undefined;
+  }
   if (text === undefined) throw new TypeError("text is missing; the task 'text' needs it");
-  if (typeof text === 'object' && 'train' in text && 'test' in text) return text;
-  return splitText(text);
+  const isSplit = typeof text === 'object' && text !== null && !Array.isArray(text) && !ArrayBuffer.isView(text);
+  return isSplit ? checkSplit(text) : splitText(text as string | Uint8Array | readonly string[]);
 }
 
 function defaultWorkers(): number {

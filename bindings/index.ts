@@ -13,4 +13,4 @@ export type { EncodingSummary, LengthSummary, Spread } from './summary.js';
 export { splitText, type TextSplit } from './text.js';
 export { ByteTokenizer, Llama2Tokenizer, type Tokenizer } from './tokenizer.js';
 export { readSafetensors, tensorFloats, writeSafetensors, type Safetensors, type Tensor } from './safetensors.js';
-export { DisposedError, FormatError, LoadError, OutOfMemoryError, type LoadErrorCode } from './errors.js';
+export { DisposedError, EngineError, FormatError, LoadError, OutOfMemoryError, type LoadErrorCode } from './errors.js';

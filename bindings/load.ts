@@ -3,7 +3,8 @@
 import type { Core } from './core.js';
 import { Lengthwise } from './engine.js';
 import { LoadError, OutOfMemoryError } from './errors.js';
-import { choice, keys } from './check.js';
+import * as check from './check.js';
+import { guarded } from './guard.js';
 import createSimd from './lengthwise.mjs';
 import createRelaxed from './lengthwise-relaxed.mjs';
 
@@ -26,6 +27,8 @@ export interface WorkerOptions {
   /** Makes a browser worker that runs this package's worker.js, where the default address does not serve. */
   createWorker?: () => Worker;
 }
+
+export const LOAD_KEYS = ['wasmUrl', 'wasmBinary', 'variant'] as const;
 
 // Modules of one function each, for WebAssembly.validate: does the engine know the instruction?
 const HEADER = [0, 0x61, 0x73, 0x6d, 1, 0, 0, 0];
@@ -62,16 +65,16 @@ export async function loadCore(options: LoadOptions): Promise<{ core: Core; vari
 
 /** Settles which binary to run and reads it: what workers are handed, so that each need not. */
 export async function locate(options: LoadOptions): Promise<{ wasmBinary: Uint8Array | WebAssembly.Module; variant: 'simd' | 'relaxed' }> {
-  keys('load options', options, ['wasmUrl', 'wasmBinary', 'variant']);
+  check.keys('load options', options, LOAD_KEYS);
   const { wasmUrl, wasmBinary } = options;
-  const wanted = choice('variant', options.variant ?? 'auto', ['auto', 'simd', 'relaxed']);
+  const wanted = check.choice('variant', options.variant ?? 'auto', ['auto', 'simd', 'relaxed']);
   const best = bestVariant();
-  const variant = wanted !== 'auto' ? wanted : wasmUrl || wasmBinary ? 'simd' : best;
+  const variant = wanted !== 'auto' ? wanted : wasmUrl === undefined && wasmBinary === undefined ? best : 'simd';
   if (variant === 'relaxed' && best === 'simd') {
     throw new LoadError('simd', "this engine has no relaxed SIMD; load with variant 'simd' or 'auto'");
   }
   if (wasmBinary instanceof WebAssembly.Module) return { wasmBinary, variant };
-  return { wasmBinary: checked(wasmBinary ? view(wasmBinary) : await read(wasmUrl ?? address(variant))), variant };
+  return { wasmBinary: checked(wasmBinary === undefined ? await read(wasmUrl ?? address(variant)) : view(wasmBinary)), variant };
 }
 
 // Literal forms, so that bundlers see which files belong to the package.
@@ -86,13 +89,23 @@ function here(): string {
 }
 
 function view(binary: Uint8Array | ArrayBuffer): Uint8Array {
-  if (binary instanceof Uint8Array) return binary;
-  if (binary instanceof ArrayBuffer) return new Uint8Array(binary);
-  throw new TypeError('wasmBinary must be a Uint8Array, an ArrayBuffer or a WebAssembly.Module');
+  if (binary instanceof Uint8Array) return check.bytes('wasmBinary', binary);
+  if (!(binary instanceof ArrayBuffer)) throw new TypeError(`wasmBinary must be a Uint8Array, an ArrayBuffer or a WebAssembly.Module, not ${check.describe(binary)}`);
+  check.attached('wasmBinary', binary);
+  return new Uint8Array(binary);
+}
+
+function resolve(url: string | URL): URL {
+  if (!(url instanceof URL)) check.text('wasmUrl', url);
+  try {
+    return new URL(url, here());
+  } catch (cause) {
+    throw new TypeError(`wasmUrl is '${check.shorten(String(url))}'; it must be an address`, { cause });
+  }
 }
 
 async function read(url: string | URL): Promise<Uint8Array> {
-  const place = new URL(url, here());
+  const place = resolve(url);
   // Node's fetch cannot read files. No import() of node:fs: bundlers would look for it, service workers forbid it.
   if (place.protocol === 'file:' && typeof process === 'object' && process.getBuiltinModule) {
     try {
@@ -142,7 +155,8 @@ async function start(module: WebAssembly.Module, variant: 'simd' | 'relaxed'): P
       WebAssembly.instantiate(module, imports).then((instance) => done(instance, module)).catch((cause) => reject(startError(cause)));
       return {};
     };
-    create({ instantiateWasm }).then(resolve, reject);
+    // What an abort prints is in the error that it throws.
+    create({ instantiateWasm, printErr: () => {} }).then((core) => resolve(guarded(core)), reject);
   });
 }
 

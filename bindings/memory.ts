@@ -78,7 +78,7 @@ export function filledFloats(core: Core, length: number, fill: (out: number) => 
 }
 
 /** Symbol.dispose where the engine knows it, so that `using` works; the same key under another name where it does not. */
-const disposeKey: typeof Symbol.dispose = Symbol.dispose ?? Symbol.for('Symbol.dispose');
+export const disposeKey: typeof Symbol.dispose = Symbol.dispose ?? Symbol.for('Symbol.dispose');
 
 /** Owner of one object of the core. */
 export abstract class Handle<T extends { delete(): void }> {

@@ -1,11 +1,12 @@
 // Models as bytes: this package's safetensors files and llama2.c checkpoints.
 
-import { bytes as checkBytes } from './check.js';
-import { modelRequest, type ModelConfig, type TrainOptions } from './config.js';
+import * as check from './check.js';
+import { modelRequest, trainRequest, type ModelConfig, type TrainOptions } from './config.js';
 import type { ModelRequest } from './core.js';
 import { FormatError } from './errors.js';
 import { readLlama2 } from './llama2.js';
-import { readSafetensors, tensorFloats, writeSafetensors, type Tensor } from './safetensors.js';
+import { checkMetadata, readSafetensors, tensorFloats, writeSafetensors, type Tensor } from './safetensors.js';
+import { Llama2Tokenizer } from './tokenizer.js';
 
 /** A weight tensor of a model: where it lies among the parameters, in floats. */
 export interface NamedTensor {
@@ -27,6 +28,7 @@ interface ModelFile {
   training?: SavedTraining;
 }
 
+const OWN_METADATA = ['format', 'config', 'training'];
 const TRAINING_TENSOR = 'training.state';
 
 /** Takes the core's description of a model apart. */
@@ -40,8 +42,10 @@ export function modelFile(
   config: ModelRequest,
   weights: Map<string, { shape: number[]; data: Float32Array }>,
   training: SavedTraining | undefined,
-  metadata: Record<string, string>,
+  metadata: Record<string, string> = {},
 ): Uint8Array<ArrayBuffer> {
+  checkMetadata(metadata);
+  for (const key of OWN_METADATA) if (Object.hasOwn(metadata, key)) throw new RangeError(`metadata.${key} cannot be given: save() writes it`);
   const tensors = new Map<string, Tensor>();
   for (const [name, { shape, data }] of weights) {
     tensors.set(name, { dtype: 'F32', shape, bytes: new Uint8Array(data.buffer, data.byteOffset, data.byteLength) });
@@ -56,7 +60,16 @@ export function modelFile(
 
 /** Reads a model of either format. @throws FormatError */
 export function readModelFile(file: Uint8Array): ModelFile {
-  file = checkBytes('file', file);
+  file = check.bytes('file', file);
+  try {
+    return readEither(file);
+  } catch (error) {
+    if (isTokenizer(file)) throw new FormatError('not a model file: it is a llama2.c tokenizer', { cause: error });
+    throw error;
+  }
+}
+
+function readEither(file: Uint8Array): ModelFile {
   const start = new TextDecoder('latin1').decode(file.subarray(0, 16));
   if (/^\s*<[!a-z?]/i.test(start)) throw new FormatError('not a model file: HTML was returned instead of it');
   if (start.startsWith('GGUF')) throw new FormatError('not a model file that can be read: GGUF is not supported');
@@ -65,6 +78,14 @@ export function readModelFile(file: Uint8Array): ModelFile {
   if (start[8] === '{' || start.slice(4, 8) === '\0\0\0\0') return readOwn(file);
   const { config, tensors } = readLlama2(file);
   return { config, tensors: new Map([...tensors].map(([name, data]) => [name, { shape: undefined, data }])) };
+}
+
+function isTokenizer(file: Uint8Array): boolean {
+  try {
+    return new Llama2Tokenizer(file).vocabulary > 0;
+  } catch {
+    return false;
+  }
 }
 
 function readOwn(file: Uint8Array): ModelFile {
@@ -76,15 +97,39 @@ function readOwn(file: Uint8Array): ModelFile {
   tensors.delete(TRAINING_TENSOR);
   const weights = new Map([...tensors].map(([name, t]) => [name, { shape: t.shape, data: tensorFloats(name, t) }]));
   if (!state) return { config, tensors: weights };
-  return { config, tensors: weights, training: { options: parse('training', metadata['training'] ?? ''), state: state.bytes.slice() } };
+  if (state.dtype !== 'U8') throw new FormatError(`tensor '${TRAINING_TENSOR}' is ${state.dtype}; it must be U8`);
+  const options: TrainOptions = parse('training', metadata['training'] ?? '');
+  fileFault("the model file's training options are wrong", () => trainRequest(options));
+  return { config, tensors: weights, training: { options, state: state.bytes.slice() } };
+}
+
+const STATE_HEADER = 64; // int64 steps, four 64-bit words of random generators, three doubles of the latest step
+
+/** The optimiser's state, which the core takes as it is: a header, then the moments, the second of them squares. */
+export function checkState(state: Uint8Array, parameters: number): void {
+  const wanted = STATE_HEADER + 8 * parameters;
+  if (state.length !== wanted) throw new FormatError(`the training state has ${state.length} bytes; this model's has ${wanted}`);
+  const view = new DataView(state.buffer, state.byteOffset, state.byteLength);
+  const step = view.getBigInt64(0, true);
+  if (step < 0n || step > Number.MAX_SAFE_INTEGER) throw new FormatError(`the training state is damaged: it is of step ${step}`);
+  const latest = [40, 48, 56].map((at) => view.getFloat64(at, true));
+  const moments = new Float32Array(state.slice(STATE_HEADER).buffer);
+  if (!latest.every(Number.isFinite) || !moments.every(Number.isFinite)) throw new FormatError('the training state is damaged: it holds numbers that are not finite');
+  if (moments.subarray(parameters).some((square) => square < 0)) throw new FormatError('the training state is damaged: a mean square is negative');
 }
 
 function readConfig(text: string): ModelRequest {
   const config = parse('config', text);
+  return fileFault("the model file's config is wrong", () => modelRequest(config as ModelConfig));
+}
+
+/** What is wrong with a parameter that came from a file is wrong with the file. */
+export function fileFault<T>(what: string, work: () => T): T {
   try {
-    return modelRequest(config as ModelConfig);
+    return work();
   } catch (error) {
-    throw new FormatError(`the model file's config is wrong: ${(error as Error).message}`, { cause: error });
+    if (error instanceof RangeError || error instanceof TypeError) throw new FormatError(`${what}: ${error.message}`, { cause: error });
+    throw error;
   }
 }
 
@@ -110,7 +155,7 @@ function checkClaims(config: ModelRequest, tensors: Map<string, Tensor>): void {
   for (const [name, shape] of claims) {
     const found = tensors.get(name);
     if (found?.shape.join() !== shape.join()) {
-      throw new FormatError(`the model file's config asks for '${name}' of shape [${shape}]; the file has ${found ? `[${found.shape}]` : 'no such tensor'}`);
+      throw new FormatError(`the model file's config asks for '${name}' of shape [${shape}]; the file has ${found ? `[${check.shorten(String(found.shape))}]` : 'no such tensor'}`);
     }
   }
 }

@@ -5,7 +5,7 @@ import { modelRequest, trainRequest, type ModelConfig, type TrainOptions } from 
 import type { Core, ModelRequest, NativeModel } from './core.js';
 import { FormatError, made, succeed } from './errors.js';
 import { borrow, filledFloats, Handle, readFloats } from './memory.js';
-import { describeNative, modelFile, readModelFile, type NamedTensor, type SavedTraining } from './model-file.js';
+import { checkState, describeNative, fileFault, modelFile, readModelFile, type NamedTensor, type SavedTraining } from './model-file.js';
 import { breathe, takeBreath } from './pause.js';
 import { Trainer } from './trainer.js';
 
@@ -25,13 +25,16 @@ export interface GenerateOptions {
   signal?: AbortSignal;
 }
 
+export const GENERATE_KEYS = ['tokens', 'temperature', 'topK', 'topP', 'seed', 'signal'] as const;
+
 /** A transformer. Made by {@link Lengthwise.model} or {@link Lengthwise.loadModel}. */
 export class Model extends Handle<NativeModel> {
   readonly #core: Core;
   /** The full configuration. */
   readonly config: Readonly<ModelRequest>;
   readonly #tensors: readonly NamedTensor[];
-  #generation = 0;
+  #generation = { ended: '' }; // the latest, and why it cannot go on
+  #trainings = 0;
   #saved: SavedTraining | undefined;             // from the file, until a trainer is made
   #training: Required<TrainOptions> | undefined; // of the trainer there is
 
@@ -52,9 +55,12 @@ export class Model extends Handle<NativeModel> {
   /** @internal */
   static load(core: Core, file: Uint8Array): Model {
     const { config, tensors, training } = readModelFile(file);
-    const model = new Model(core, madeFromFile(core, config));
+    // What a file asks for and the core refuses is the file's fault.
+    const native = fileFault('the model file cannot be right', () => made(core.Model.make(config, 0), core));
+    const model = new Model(core, native);
     try {
       model.#fill(tensors);
+      if (training) checkState(training.state, model.parameterCount);
       model.#saved = training;
     } catch (error) {
       model.dispose();
@@ -89,31 +95,41 @@ export class Model extends Handle<NativeModel> {
   }
 
   /**
-   * Continues a prompt, token by token. One generation at a time: starting another ends this one with an error.
+   * Continues a prompt, token by token. One generation at a time: starting another, or training, ends this one with an
+   * error. The model must be causal.
    * @param prompt at least one token.
    */
   async *generate(prompt: ArrayLike<number>, options: GenerateOptions = {}): AsyncGenerator<number, void, undefined> {
-    check.keys('generate options', options, ['tokens', 'temperature', 'topK', 'topP', 'seed', 'signal']);
+    check.keys('generate options', options, GENERATE_KEYS);
+    if (!this.config.causal) throw new RangeError('causal is false; generate() needs a causal model (true), which does not see what is still to come');
     const vocabulary = this.config.vocabulary;
     const count = check.integer('tokens', options.tokens ?? 100, 0, check.MOST);
     const temperature = check.finite('temperature', options.temperature ?? 1, 0, 1e6);
     const topK = check.integer('topK', options.topK ?? 0, 0, check.MOST);
     const topP = check.finite('topP', options.topP ?? 1, Number.MIN_VALUE, 1);
-    this.native.seed(check.integer('seed', options.seed ?? 0, 0));
+    const seed = check.integer('seed', options.seed ?? 0, 0);
+    let feed = check.tokens('prompt', prompt, vocabulary);
     const { signal } = options;
+    check.signal(signal);
     signal?.throwIfAborted();
 
-    const generation = ++this.#generation;
+    const generation = this.#endGeneration('another generation was started on this model');
+    this.native.seed(seed);
     this.native.cacheReset();
-    let feed = check.tokens('prompt', prompt, vocabulary);
     for (let i = 0; i < count; i++) {
-      if (generation !== this.#generation) throw new Error('another generation was started on this model');
+      if (generation.ended) throw new Error(`${generation.ended}: this one cannot go on`);
       const token = this.#next(feed, temperature, topK, topP);
       yield token;
       feed = Int32Array.of(token);
       if (takeBreath()) await breathe();
       signal?.throwIfAborted();
     }
+  }
+
+  /** Ends the generation under way, if there is one. @returns the mark of the next one */
+  #endGeneration(why: string): { ended: string } {
+    this.#generation.ended = why;
+    return this.#generation = { ended: '' };
   }
 
   #next(tokens: Int32Array, temperature: number, topK: number, topP: number): number {
@@ -130,29 +146,32 @@ export class Model extends Handle<NativeModel> {
 
   /**
    * Gets ready to train. Without options a model loaded from a training checkpoint goes on exactly where it was saved;
-   * otherwise training starts at step 0.
+   * otherwise training starts at step 0. A model has one trainer at a time: the one before cannot go on.
    */
   trainer(options?: TrainOptions): Trainer {
     const saved = options === undefined ? this.#saved : undefined;
     const { request, seed } = trainRequest(saved?.options ?? options);
     const native = this.native;
-    succeed(native.trainerMake(request, seed));
+    if (saved) fileFault("the model file's training options are wrong", () => succeed(native.trainerMake(request, seed)));
+    else succeed(native.trainerMake(request, seed));
     if (saved) {
-      if (saved.state.length !== native.trainStateBytes()) {
-        throw new FormatError(`the training state has ${saved.state.length} bytes; this model's has ${native.trainStateBytes()}`);
-      }
       this.#core.HEAPU8.set(saved.state, native.trainState() >>> 0);
       native.trainStateChanged();
     }
     this.#saved = undefined;
     this.#training = { ...request, seed };
-    return new Trainer(this.#core, () => this.native, this.config);
+    const training = ++this.#trainings;
+    return new Trainer(this.#core, this.config, () => {
+      const { native } = this;
+      if (training !== this.#trainings) throw new Error('another trainer was made for this model: this one cannot go on');
+      return native;
+    }, () => void this.#endGeneration('the model was trained'));
   }
 
   /** A copy of one weight tensor, by its name in the file that `save()` writes. */
   tensor(name: string): { shape: number[]; data: Float32Array<ArrayBuffer> } {
-    const tensor = this.#tensors.find((t) => t.name === name);
-    if (!tensor) throw new RangeError(`the model has no tensor '${name}'; it has ${this.#tensors.map((t) => t.name).join(', ')}`);
+    const tensor = this.#tensors.find((t) => t.name === check.text('name', name));
+    if (!tensor) throw new RangeError(`the model has no tensor of the name '${check.shorten(name)}'; it has ${this.#tensors.map((t) => t.name).join(', ')}`);
     const { shape, offset, size } = tensor;
     return { shape: [...shape], data: readFloats(this.#core, this.native.parameters() + 4 * offset, size) };
   }
@@ -180,7 +199,7 @@ export class Model extends Handle<NativeModel> {
       if (!training) throw new RangeError('training is true; the model has no trainer, call trainer() first or leave it out');
     }
     const weights = new Map(this.#tensors.map(({ name, shape }) => [name, { shape, data: this.tensor(name).data }]));
-    return modelFile(this.config, weights, training, options.metadata ?? {});
+    return modelFile(this.config, weights, training, options.metadata);
   }
 
   #fill(tensors: Map<string, { shape: number[] | undefined; data: Float32Array }>): void {
@@ -189,24 +208,14 @@ export class Model extends Handle<NativeModel> {
       const given = tensors.get(name);
       if (!given) throw new FormatError(`the model file has no tensor '${name}'`);
       if (given.data.length !== size || (given.shape && given.shape.join() !== shape.join())) {
-        throw new FormatError(`tensor '${name}' has shape [${given.shape ?? given.data.length}]; the configuration asks for [${shape}]`);
+        throw new FormatError(`tensor '${name}' has shape [${check.shorten(String(given.shape ?? given.data.length))}]; the configuration asks for [${shape}]`);
       }
       this.#core.HEAPF32.set(given.data, base + offset);
     }
     const known = new Set(this.#tensors.map((t) => t.name));
     for (const name of tensors.keys()) {
-      if (!known.has(name)) throw new FormatError(`the model file has the unexpected tensor '${name}'`);
+      if (!known.has(name)) throw new FormatError(`the model file has the unexpected tensor '${check.shorten(name)}'`);
     }
     this.native.parametersChanged();
-  }
-}
-
-/** What a file asks for and the core refuses is the file's fault. */
-function madeFromFile(core: Core, config: ModelRequest): NativeModel {
-  try {
-    return made(core.Model.make(config, 0), core);
-  } catch (error) {
-    if (error instanceof RangeError) throw new FormatError(`the model file cannot be right: ${error.message}`, { cause: error });
-    throw error;
   }
 }

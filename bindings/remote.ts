@@ -1,16 +1,18 @@
 // The same objects as in the main module, living in a worker: every method gives a promise.
 
+import * as check from './check.js';
 import { proxy, type Remote } from './comlink.mjs';
 import type { ModelConfig, TrainOptions } from './config.js';
 import type { ModelRequest } from './core.js';
 import type { AttentionOptions, EncodingDescriptor } from './engine.js';
-import type { Encoding, EncodingShape } from './encoding.js';
+import { Encoding, type EncodingShape } from './encoding.js';
 import { revive } from './errors.js';
-import { locate, type LoadOptions, type WorkerOptions } from './load.js';
-import type { GenerateOptions } from './model.js';
+import { LOAD_KEYS, locate, type LoadOptions, type WorkerOptions } from './load.js';
+import { disposeKey, Handle } from './memory.js';
+import { GENERATE_KEYS, type GenerateOptions } from './model.js';
 import type { EncodingSpec } from './spec.js';
 import type { StepInfo } from './trainer.js';
-import { startWorker, type Station } from './workers.js';
+import { startWorker, terminated, type Station } from './workers.js';
 import type { ModelHost } from './workshop.js';
 
 export type { LoadOptions, WorkerOptions } from './load.js';
@@ -22,11 +24,12 @@ export type RemoteEncoding = {
 
 /** Starts a worker and loads the WebAssembly module in it. @throws as `load()` of the main module */
 export async function load(options: LoadOptions & WorkerOptions = {}): Promise<RemoteLengthwise> {
+  check.keys('load options', options, [...LOAD_KEYS, 'createWorker']);
   const { createWorker, ...loadOptions } = options;
   const wasm = await locate(loadOptions);
   const station = startWorker({ createWorker });
   try {
-    await ask(station, station.workshop.load(wasm));
+    await ask(station, () => station.workshop.load(wasm));
   } catch (error) {
     station.end();
     throw error;
@@ -44,26 +47,26 @@ export class RemoteLengthwise {
   }
 
   encodings(): Promise<EncodingDescriptor[]> {
-    return ask(this.#station, this.#station.workshop.encodings());
+    return ask(this.#station, () => this.#station.workshop.encodings());
   }
 
   async encoding(spec: EncodingSpec, shape?: EncodingShape): Promise<RemoteEncoding> {
-    return await ask(this.#station, this.#station.workshop.encoding(spec, shape)) as unknown as RemoteEncoding;
+    return mirror(this.#station, await ask(this.#station, () => this.#station.workshop.encoding(spec, shape)) as unknown as Remote<Encoding>);
   }
 
   attention(
     q: Float32Array, k: Float32Array, v: Float32Array,
     options: Omit<AttentionOptions, 'encoding'> & { encoding?: EncodingSpec } = {},
   ): Promise<Float32Array> {
-    return ask(this.#station, this.#station.workshop.attention(q, k, v, options));
+    return ask(this.#station, () => this.#station.workshop.attention(q, k, v, options));
   }
 
   async model(config?: ModelConfig, options?: { seed?: number }): Promise<RemoteModel> {
-    return new RemoteModel(this.#station, await ask(this.#station, this.#station.workshop.model(config, options)) as unknown as Remote<ModelHost>);
+    return new RemoteModel(this.#station, await ask(this.#station, () => this.#station.workshop.model(config, options)) as unknown as Remote<ModelHost>);
   }
 
   async loadModel(file: Uint8Array): Promise<RemoteModel> {
-    return new RemoteModel(this.#station, await ask(this.#station, this.#station.workshop.loadModel(file)) as unknown as Remote<ModelHost>);
+    return new RemoteModel(this.#station, await ask(this.#station, () => this.#station.workshop.loadModel(file)) as unknown as Remote<ModelHost>);
   }
 
   /** Ends the worker and everything in it. */
@@ -83,26 +86,28 @@ export class RemoteModel {
     this.#host = host;
   }
 
-  config(): Promise<Readonly<ModelRequest>> { return ask(this.#station, this.#host.config()); }
-  parameterCount(): Promise<number> { return ask(this.#station, this.#host.parameterCount()); }
-  logits(tokens: ArrayLike<number>): Promise<Float32Array> { return ask(this.#station, this.#host.logits(tokens)); }
-  losses(tokens: ArrayLike<number>): Promise<Float32Array> { return ask(this.#station, this.#host.losses(tokens)); }
-  save(options?: { training?: boolean; metadata?: Record<string, string> }): Promise<Uint8Array> { return ask(this.#station, this.#host.save(options)); }
-  dispose(): Promise<void> { return ask(this.#station, this.#host.dispose()); }
+  config(): Promise<Readonly<ModelRequest>> { return ask(this.#station, () => this.#host.config()); }
+  parameterCount(): Promise<number> { return ask(this.#station, () => this.#host.parameterCount()); }
+  logits(tokens: ArrayLike<number>): Promise<Float32Array> { return ask(this.#station, () => this.#host.logits(tokens)); }
+  losses(tokens: ArrayLike<number>): Promise<Float32Array> { return ask(this.#station, () => this.#host.losses(tokens)); }
+  save(options?: { training?: boolean; metadata?: Record<string, string> }): Promise<Uint8Array> { return ask(this.#station, () => this.#host.save(options)); }
+  dispose(): Promise<void> { return release(this.#station, () => this.#host.dispose()); }
 
   /** Gets ready to train, as {@link Model.trainer}. */
   async trainer(options?: TrainOptions): Promise<{ step(tokens: ArrayLike<number>, shape: { batch: number; length: number; mask?: ArrayLike<number> }): Promise<StepInfo> }> {
-    await ask(this.#station, this.#host.trainer(options));
-    return { step: (tokens, shape) => ask(this.#station, this.#host.step(tokens, shape)) };
+    await ask(this.#station, () => this.#host.trainer(options));
+    return { step: (tokens, shape) => ask(this.#station, () => this.#host.step(tokens, shape)) };
   }
 
   /** Continues a prompt, as {@link Model.generate}. */
   async *generate(prompt: ArrayLike<number>, options: GenerateOptions = {}): AsyncGenerator<number, void, undefined> {
+    check.keys('generate options', options, GENERATE_KEYS);
+    check.signal(options.signal);
     const { signal, ...rest } = options;
     const ready: number[] = [];
     let wake = () => {};
     let over = false;
-    const finished = ask(this.#station, this.#host.generate(prompt, rest, proxy((token: number) => {
+    const finished = ask(this.#station, () => this.#host.generate(prompt, rest, proxy((token: number) => {
       ready.push(token);
       wake();
       return Promise.resolve(!over && !signal?.aborted);
@@ -121,9 +126,28 @@ export class RemoteModel {
   }
 }
 
-async function ask<T>(station: Station, answer: Promise<T>): Promise<T> {
+/** What Encoding has, asked for in the worker: methods stay methods, properties become promises. */
+function mirror(station: Station, remote: Remote<Encoding>): RemoteEncoding {
+  const far = remote as unknown as Record<string, ((...args: unknown[]) => Promise<unknown>) & Promise<unknown>>;
+  const near = {};
+  for (const [name, { value }] of [Handle, Encoding].flatMap((c) => Object.entries(Object.getOwnPropertyDescriptors(c.prototype)))) {
+    if (name === 'constructor' || name === 'native' || name === 'dispose') continue;
+    const method = { value: (...args: unknown[]) => ask(station, () => far[name]!(...args)) };
+    Object.defineProperty(near, name, typeof value === 'function' ? method : { get: () => ask(station, () => far[name]!) });
+  }
+  const dispose = { value: () => release(station, () => remote.dispose()) };
+  return Object.defineProperties(near, { dispose, [disposeKey]: dispose }) as RemoteEncoding;
+}
+
+/** Where the worker has been ended nothing is left to dispose of. */
+async function release(station: Station, question: () => Promise<void>): Promise<void> {
+  if (!station.ended) await ask(station, question);
+}
+
+async function ask<T>(station: Station, question: () => Promise<T>): Promise<T> {
+  if (station.ended) throw terminated();
   try {
-    return await Promise.race([station.died, answer]);
+    return await Promise.race([station.died, question()]);
   } catch (error) {
     throw revive(error);
   }

@@ -65,12 +65,14 @@ const REPORT_EVERY = 100; // milliseconds
 /** A place where runs are made, one after the other: a worker's whole interface. */
 export class Bench {
   #core: Core | undefined;
+  #options: LoadOptions = {};
   #text: TextSplit | undefined;
   #paused: Promise<void> | undefined;
   #resume: (() => void) | undefined;
   #cancelled = false;
 
   async prepare(options: LoadOptions, text: TextSplit | undefined): Promise<void> {
+    this.#options = options;
     this.#core = (await loadCore(options)).core;
     this.#text = text;
   }
@@ -97,6 +99,8 @@ export class Bench {
   /** Trains and tests. Resolves when done or cancelled. */
   async perform(plan: RunPlan, emit: Emit): Promise<void> {
     const started = performance.now();
+    // After a trap in another run the instance cannot be trusted.
+    if (this.#core?.spoilt) this.#core = (await loadCore(this.#options)).core;
     const run = this.#make(plan);
     try {
       await emit({ type: 'start', run: plan.run, parameters: run.parameterCount() });

@@ -1,6 +1,7 @@
 // The JSON header of a safetensors file. JSON.parse would not do: it rounds integers past 2⁵³, takes 2.0 for 2 and keeps
 // the last of duplicate keys. The header's grammar is so small that a reader of just that is shorter than a work-around.
 
+import { shorten } from './check.js';
 import { FormatError } from './errors.js';
 
 /** A tensor as the header describes it; integers as in the file. */
@@ -12,7 +13,8 @@ export interface HeaderEntry {
   end: bigint;
 }
 
-const TOKEN = /[ \t\n\r]*(?:([{}[\]:,])|("(?:[^"\\\u0000-\u001f]|\\.)*")|(0|[1-9][0-9]*)(?![0-9.eE]))/y;
+const BLANK = /[ \t\n\r]*/y;
+const INTEGER = /(?:0|[1-9][0-9]*)(?![0-9.eE])/y;
 
 export class HeaderReader {
   readonly #text: string;
@@ -28,7 +30,7 @@ export class HeaderReader {
     const entries: HeaderEntry[] = [];
     if (!this.#text.startsWith('{')) throw new FormatError('safetensors: the header does not start with {');
     this.#object((name) => {
-      if (names.has(name)) throw new FormatError(`safetensors: the name '${name}' appears twice`);
+      if (names.has(name)) throw new FormatError(`safetensors: the name '${shorten(name)}' appears twice`);
       names.add(name);
       if (name === '__metadata__') this.#object((key) => define(metadata, key, this.#string()));
       else entries.push(this.#entry(name));
@@ -43,11 +45,11 @@ export class HeaderReader {
       if (key === 'dtype' && !dtype) dtype = this.#string();
       else if (key === 'shape' && !shape) shape = this.#integers();
       else if (key === 'data_offsets' && !offsets) offsets = this.#integers();
-      else throw new FormatError(`safetensors: tensor '${name}' has the unexpected key '${key}'`);
+      else throw new FormatError(`safetensors: tensor '${shorten(name)}' has the unexpected key '${shorten(key)}'`);
     });
     const [begin, end] = offsets ?? [];
     if (dtype === undefined || !shape || begin === undefined || end === undefined || offsets?.length !== 2) {
-      throw new FormatError(`safetensors: tensor '${name}' needs dtype, shape and two data_offsets`);
+      throw new FormatError(`safetensors: tensor '${shorten(name)}' needs dtype, shape and two data_offsets`);
     }
     return { name, dtype, shape, begin, end };
   }
@@ -68,20 +70,37 @@ export class HeaderReader {
     this.#expect('[');
     if (this.#accept(']')) return list;
     do {
-      const value = BigInt(this.#token(3, 'a non-negative integer'));
-      if (value > Number.MAX_SAFE_INTEGER) throw new FormatError(`safetensors: ${value} is past 2^53 − 1`);
-      list.push(value);
+      this.#match(BLANK);
+      const digits = this.#match(INTEGER);
+      if (!digits) throw this.#unexpected('a non-negative integer');
+      if (digits.length > 16 || Number(digits) > Number.MAX_SAFE_INTEGER) throw new FormatError(`safetensors: ${shorten(digits)} is past 2^53 − 1`);
+      list.push(BigInt(digits));
     } while (this.#accept(','));
     this.#expect(']');
     return list;
   }
 
   #string(): string {
-    const source = this.#token(2, 'a string');
+    this.#match(BLANK);
+    const end = this.#stringEnd();
+    if (end < 0) throw this.#unexpected('a string');
+    const source = this.#text.slice(this.#at, end);
+    this.#at = end;
     try {
       return JSON.parse(source);
     } catch {
-      throw new FormatError(`safetensors: ${source.slice(0, 40)} is not a JSON string`);
+      throw new FormatError(`safetensors: ${shorten(source)} is not a JSON string`);
+    }
+  }
+
+  /** Where the string that starts here ends, or −1. Not by a pattern: on long strings those overflow the stack. */
+  #stringEnd(): number {
+    if (this.#text[this.#at] !== '"') return -1;
+    for (let i = this.#at + 1; ; i++) {
+      const code = this.#text.charCodeAt(i);
+      if (code === 0x22) return i + 1;
+      if (code === 0x5c) i++;
+      else if (!(code >= 0x20)) return -1; // a control character, or the end
     }
   }
 
@@ -90,17 +109,16 @@ export class HeaderReader {
   }
 
   #accept(mark: string): boolean {
-    TOKEN.lastIndex = this.#at;
-    if (TOKEN.exec(this.#text)?.[1] !== mark) return false;
-    this.#at = TOKEN.lastIndex;
+    this.#match(BLANK);
+    if (this.#text[this.#at] !== mark) return false;
+    this.#at++;
     return true;
   }
 
-  #token(group: 2 | 3, what: string): string {
-    TOKEN.lastIndex = this.#at;
-    const found = TOKEN.exec(this.#text)?.[group];
-    if (found === undefined) throw this.#unexpected(what);
-    this.#at = TOKEN.lastIndex;
+  #match(pattern: RegExp): string | undefined {
+    pattern.lastIndex = this.#at;
+    const found = pattern.exec(this.#text)?.[0];
+    this.#at += found?.length ?? 0;
     return found;
   }
 
@@ -112,6 +130,6 @@ export class HeaderReader {
 
 /** Sets a property even when it is called __proto__. */
 function define(object: Record<string, string>, key: string, value: string): void {
-  if (Object.hasOwn(object, key)) throw new FormatError(`safetensors: the metadata '${key}' appears twice`);
+  if (Object.hasOwn(object, key)) throw new FormatError(`safetensors: the metadata '${shorten(key)}' appears twice`);
   Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true });
 }

@@ -1,7 +1,7 @@
 // The safetensors format: an 8-byte header length, a JSON header, the tensors' bytes. Read strictly, since files come
 // from anywhere: sizes stay BigInt until they are known to lie inside the file, and nothing is allocated before that.
 
-import { bytes as checkBytes } from './check.js';
+import * as check from './check.js';
 import { FormatError } from './errors.js';
 import { HeaderReader, type HeaderEntry } from './safetensors-header.js';
 
@@ -32,7 +32,7 @@ export interface Safetensors {
  * is refused too.
  */
 export function readSafetensors(file: Uint8Array): Safetensors {
-  file = checkBytes('file', file);
+  file = check.bytes('file', file);
   if (file.length < 8) throw new FormatError(`not a safetensors file: ${file.length} bytes are too few`);
   const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
   const headerBytes = view.getBigUint64(0, true);
@@ -54,7 +54,8 @@ export function readSafetensors(file: Uint8Array): Safetensors {
 
 /** The values of an F32 tensor, copied (so that the file's alignment does not matter). @throws FormatError for other types. */
 export function tensorFloats(name: string, tensor: Tensor): Float32Array<ArrayBuffer> {
-  if (tensor.dtype !== 'F32') throw new FormatError(`tensor '${name}' is ${tensor.dtype}; only F32 can be read`);
+  checkTensor(name, tensor);
+  if (tensor.dtype !== 'F32') throw new FormatError(`tensor '${check.shorten(name)}' is ${tensor.dtype}; only F32 can be read`);
   return floatsFrom(tensor.bytes);
 }
 
@@ -63,16 +64,26 @@ export function floatsFrom(bytes: Uint8Array): Float32Array<ArrayBuffer> {
   return new Float32Array(new Uint8Array(bytes).buffer);
 }
 
-/** Writes a safetensors file. Tensor data are aligned to 8 bytes; same input, same bytes. */
-export function writeSafetensors({ metadata, tensors }: Safetensors): Uint8Array<ArrayBuffer> {
+/**
+ * Writes a safetensors file. Tensor data are aligned to 8 bytes; same input, same bytes. What could not be read back is
+ * refused. @throws TypeError or RangeError
+ */
+export function writeSafetensors(contents: Safetensors): Uint8Array<ArrayBuffer> {
+  check.keys('contents', contents ?? null, ['metadata', 'tensors']);
+  const { metadata, tensors } = contents;
+  checkMetadata(metadata);
+  if (!(tensors instanceof Map)) throw new TypeError(`tensors must be a Map, not ${check.describe(tensors)}`);
   const header: Record<string, unknown> = Object.create(null); // where even __proto__ is just a name
   if (Object.keys(metadata).length) header['__metadata__'] = metadata;
   let size = 0;
-  for (const [name, { dtype, shape, bytes }] of tensors) {
+  for (const [name, tensor] of tensors) {
+    checkTensor(name, tensor);
+    const { dtype, shape, bytes } = tensor;
     header[name] = { dtype, shape, data_offsets: [size, size + bytes.length] };
     size += bytes.length;
   }
   const text = new TextEncoder().encode(JSON.stringify(header));
+  if (text.length > MOST_HEADER) throw new RangeError(`metadata and tensors need a header of ${text.length} bytes; allowed: at most ${MOST_HEADER}`);
   const padded = new Uint8Array(Math.ceil(text.length / 8) * 8).fill(0x20);
   padded.set(text);
   const file = new Uint8Array(8 + padded.length + size);
@@ -84,6 +95,23 @@ export function writeSafetensors({ metadata, tensors }: Safetensors): Uint8Array
     at += bytes.length;
   }
   return file;
+}
+
+/** Metadata are texts, and nothing else. */
+export function checkMetadata(metadata: unknown): void {
+  check.object('metadata', metadata);
+  for (const [key, value] of Object.entries(metadata)) check.text(`metadata.${check.shorten(key)}`, value);
+}
+
+function checkTensor(name: unknown, tensor: Tensor): void {
+  const called = `tensor '${check.shorten(check.text('the name of a tensor', name))}'`;
+  if (name === '__metadata__') throw new RangeError(`${called} cannot be written: metadata have that name`);
+  check.keys(called, tensor ?? null, ['dtype', 'shape', 'bytes']);
+  check.choice(`the dtype of ${called}`, tensor.dtype, Object.keys(ELEMENT_BYTES));
+  check.list(`the shape of ${called}`, tensor.shape, 'sizes').forEach((n, i) => check.integer(`shape[${i}] of ${called}`, n, 0));
+  const wanted = bytesOf(tensor.shape.map(BigInt), ELEMENT_BYTES[tensor.dtype]!);
+  const { length } = check.bytes(`the bytes of ${called}`, tensor.bytes);
+  if (wanted !== BigInt(length)) throw new RangeError(`${called} of shape [${check.shorten(String(tensor.shape))}] needs ${wanted} bytes but has ${length}`);
 }
 
 function decodeHeader(bytes: Uint8Array): string {
@@ -98,21 +126,26 @@ function decodeHeader(bytes: Uint8Array): string {
 function checkContiguous(entries: HeaderEntry[], dataBytes: bigint): void {
   for (const { name, dtype, shape, begin, end } of entries) {
     const element = Object.hasOwn(ELEMENT_BYTES, dtype) ? ELEMENT_BYTES[dtype] : undefined;
-    if (!element) throw new FormatError(`safetensors: tensor '${name}' has the unknown type '${dtype}'`);
+    if (!element) throw new FormatError(`safetensors: tensor '${check.shorten(name)}' has the unknown type '${check.shorten(dtype)}'`);
     if (begin > end || end > dataBytes) {
-      throw new FormatError(`safetensors: tensor '${name}' spans bytes ${begin} to ${end} of ${dataBytes}`);
+      throw new FormatError(`safetensors: tensor '${check.shorten(name)}' spans bytes ${begin} to ${end} of ${dataBytes}`);
     }
-    const wanted = shape.reduce((product, n) => product * n, element);
+    const wanted = bytesOf(shape, element);
     if (wanted !== end - begin) {
-      throw new FormatError(`safetensors: tensor '${name}' of shape [${shape}] needs ${wanted} bytes but has ${end - begin}`);
+      throw new FormatError(`safetensors: tensor '${check.shorten(name)}' of shape [${check.shorten(String(shape))}] needs ${wanted} bytes but has ${end - begin}`);
     }
   }
   let filled = 0n;
   for (const { name, begin, end } of [...entries].sort((a, b) => compare(a.begin, b.begin) || compare(a.end, b.end))) {
-    if (begin !== filled) throw new FormatError(`safetensors: tensor '${name}' starts at byte ${begin} instead of ${filled}`);
+    if (begin !== filled) throw new FormatError(`safetensors: tensor '${check.shorten(name)}' starts at byte ${begin} instead of ${filled}`);
     filled = end;
   }
   if (filled !== dataBytes) throw new FormatError(`safetensors: the tensors fill ${filled} of ${dataBytes} bytes`);
+}
+
+/** Past 2⁶⁴ it is left at that: products of endless shapes would take forever. */
+function bytesOf(shape: bigint[], element: bigint): bigint {
+  return shape.reduce((product, n) => (product > 2n ** 64n ? product : product * n), element);
 }
 
 function compare(a: bigint, b: bigint): number {

@@ -1,5 +1,7 @@
 // How an encoding is named: 'rope:base=500000+log_n', or the same as objects.
 
+import { describe, shorten } from './check.js';
+
 /** An encoding by name with its options, for instance `{ name: 'rope', base: 500000, pairing: 'half' }`. */
 export interface EncodingTerm {
   name: string;
@@ -14,19 +16,25 @@ export type EncodingSpec = string | EncodingTerm | readonly (string | EncodingTe
 
 /** The text form of a spec, which the core reads. @throws TypeError or RangeError naming what cannot be written in it. */
 export function specText(spec: EncodingSpec): string {
-  if (typeof spec === 'string') return spec;
+  if (typeof spec === 'string') return bounded(spec);
   if (Array.isArray(spec)) {
     if (spec.length === 0) throw new RangeError("encoding is an empty array; for no encoding at all write 'nope'");
     return spec.map((term) => specText(term)).join('+');
   }
-  if (typeof spec !== 'object' || spec === null) throw new TypeError(`encoding must be a string, an object or an array of these, not ${spec}`);
+  if (typeof spec !== 'object' || spec === null) throw new TypeError(`encoding must be a string, an object or an array of these, not ${describe(spec)}`);
   const { name, ...options } = spec as EncodingTerm;
   return [word('name', name), ...Object.entries(options).map(([key, value]) => `${word('an option', key)}=${optionText(key, value)}`)].join(':');
 }
 
+/** The core has a limit of its own for each layer; this one keeps texts beyond memory away from it. */
+function bounded(spec: string): string {
+  if (spec.length > 2 ** 20) throw new RangeError(`encoding has ${spec.length} characters; allowed: at most 4096 in each layer`);
+  return spec;
+}
+
 function word(what: string, text: unknown): string {
-  if (typeof text !== 'string') throw new TypeError(`the ${what} of an encoding must be a string, not ${text}`);
-  if (!/^[A-Za-z0-9_]+$/.test(text)) throw new RangeError(`'${text}' is not ${what} of an encoding: letters, digits and _ only`);
+  if (typeof text !== 'string') throw new TypeError(`the ${what} of an encoding must be a string, not ${describe(text)}`);
+  if (!/^[A-Za-z0-9_]+$/.test(text)) throw new RangeError(`'${shorten(text)}' is not ${what} of an encoding: letters, digits and _ only`);
   return text;
 }
 
@@ -38,7 +46,7 @@ function optionText(key: string, value: unknown): string {
 }
 
 function numberText(key: string, value: unknown): string {
-  if (typeof value !== 'number') throw new TypeError(`${key} must be a number, a string, true or false, or an array of numbers, not ${value}`);
+  if (typeof value !== 'number') throw new TypeError(`${key} must be a number, a string, true or false, or an array of numbers, not ${describe(value)}`);
   if (!Number.isFinite(value)) throw new RangeError(`${key} is ${value}; it must be finite`);
   return String(value).replace('e+', 'e'); // + joins encodings
 }

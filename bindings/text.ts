@@ -1,11 +1,19 @@
 // Texts for training and testing.
 
-import { bytes as checkBytes, finite } from './check.js';
+import * as check from './check.js';
 
 /** Bytes to train on and bytes never trained on. */
 export interface TextSplit {
   train: Uint8Array;
   test: Uint8Array;
+}
+
+/** A split that somebody made: texts become bytes. */
+export function checkSplit(split: object): TextSplit {
+  check.keys('text', split, ['train', 'test']);
+  const { train, test } = split as Record<string, unknown>;
+  const part = (name: string, text: unknown) => (typeof text === 'string' ? new TextEncoder().encode(text) : check.bytes(`${name}, unless it is a string,`, text));
+  return { train: part('text.train', train), test: part('text.test', test) };
 }
 
 /**
@@ -14,10 +22,11 @@ export interface TextSplit {
  * @param text documents, or one text: as strings or as bytes.
  * @param testShare the test's share, 0 < share < 1 (default 0.1): of documents, or of the text's length.
  */
-export function splitText(text: string | Uint8Array | readonly string[], { testShare = 0.1 }: { testShare?: number } = {}): TextSplit {
-  finite('testShare', testShare, Number.EPSILON, 1 - Number.EPSILON);
+export function splitText(text: string | Uint8Array | readonly string[], options: { testShare?: number } = {}): TextSplit {
+  check.keys('split options', options, ['testShare']);
+  const testShare = check.finite('testShare', options.testShare ?? 0.1, Number.EPSILON, 1 - Number.EPSILON);
   if (Array.isArray(text)) return splitDocuments(text, testShare);
-  const bytes = typeof text === 'string' ? new TextEncoder().encode(text) : checkBytes('text, unless it is a string or an array of strings,', text);
+  const bytes = typeof text === 'string' ? new TextEncoder().encode(text) : check.bytes('text, unless it is a string or an array of strings,', text);
   if (bytes.length < 2) throw new RangeError(`text has ${bytes.length} bytes; at least 2 are needed`);
   const cut = nearbyBreak(bytes, Math.min(Math.max(Math.round(bytes.length * (1 - testShare)), 1), bytes.length - 1));
   return { train: bytes.slice(0, cut), test: bytes.slice(cut) };
@@ -29,7 +38,7 @@ function splitDocuments(documents: readonly string[], testShare: number): TextSp
   const train: string[] = [], test: string[] = [];
   // Document i goes to the test whenever i·tests/n passes a half: the middle of each of `tests` equal stretches.
   documents.forEach((document, i) => {
-    if (typeof document !== 'string') throw new TypeError(`text[${i}] must be a string`);
+    if (typeof document !== 'string') throw new TypeError(`text[${i}] must be a string, not ${check.describe(document)}`);
     const passes = Math.floor((i + 1) * tests / documents.length + 0.5) > Math.floor(i * tests / documents.length + 0.5);
     (passes ? test : train).push(document);
   });

@@ -1,6 +1,6 @@
 // Text to token ids and back: bytes as they are, and the vocabularies of llama2.c models.
 
-import { bytes as checkBytes, count as checkCount } from './check.js';
+import * as check from './check.js';
 import { FormatError } from './errors.js';
 import TinyQueue from './tinyqueue.mjs';
 
@@ -17,12 +17,13 @@ export interface Tokenizer {
 export class ByteTokenizer implements Tokenizer {
   readonly vocabulary = 256;
 
-  encode(text: string): number[] {
+  encode(text: string, options?: { begin?: boolean }): number[] {
+    checkEncode(text, options);
     return [...new TextEncoder().encode(text)];
   }
 
   decode(tokens: ArrayLike<number>): string {
-    return new TextDecoder().decode(Uint8Array.from(tokens));
+    return new TextDecoder().decode(Uint8Array.from(check.tokens('tokens', tokens, this.vocabulary, 0)));
   }
 }
 
@@ -52,7 +53,7 @@ export class Llama2Tokenizer implements Tokenizer {
    * @throws FormatError when the file is truncated or is something else.
    */
   constructor(file: Uint8Array, vocabulary?: number) {
-    file = checkBytes('file', file);
+    file = check.bytes('file', file);
     const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
     const longest = file.length >= 4 ? view.getInt32(0, true) : 0;
     if (longest < 1 || longest > 65536) throw new FormatError(`not a llama2.c tokenizer: its longest piece would have ${longest} bytes`);
@@ -69,7 +70,7 @@ export class Llama2Tokenizer implements Tokenizer {
     this.vocabulary = this.#pieces.length;
     const least = FIRST_BYTE + 256;
     if (this.vocabulary < least) throw new FormatError(`not a whole llama2.c tokenizer: ${this.vocabulary} pieces, at least ${least} are needed`);
-    if (vocabulary !== undefined && checkCount('vocabulary', vocabulary) !== this.vocabulary) {
+    if (vocabulary !== undefined && check.count('vocabulary', vocabulary) !== this.vocabulary) {
       throw new FormatError(`the tokenizer has ${this.vocabulary} pieces, the model ${vocabulary}`);
     }
   }
@@ -84,8 +85,8 @@ export class Llama2Tokenizer implements Tokenizer {
     if (text && !this.#ids.has(text)) this.#ids.set(text, id);
   }
 
-  encode(text: string, { begin = true }: { begin?: boolean } = {}): number[] {
-    const ids: number[] = begin ? [BEGIN] : [];
+  encode(text: string, options?: { begin?: boolean }): number[] {
+    const ids: number[] = checkEncode(text, options) ? [BEGIN] : [];
     if (!text) return ids;
     const start: number[] = [];
     const space = this.#ids.get(' ');
@@ -127,16 +128,21 @@ export class Llama2Tokenizer implements Tokenizer {
 
   decode(tokens: ArrayLike<number>): string {
     const parts: Uint8Array[] = [];
-    for (let i = 0; i < tokens.length; i++) {
-      const id = tokens[i]!;
-      const piece = this.#pieces[id];
-      if (!piece) throw new RangeError(`tokens[${i}] is ${id}; it must be an integer from 0 to ${this.vocabulary - 1}`);
-      if (id < FIRST_BYTE) continue; // unknown, begin and end have no text
+    check.tokens('tokens', tokens, this.vocabulary, 0).forEach((id, i, ids) => {
+      if (id < FIRST_BYTE) return; // unknown, begin and end have no text
+      const piece = this.#pieces[id]!;
       // The dummy space of encode() is taken off again after a begin-of-text.
-      parts.push(i > 0 && tokens[i - 1] === BEGIN && piece[0] === 0x20 ? piece.subarray(1) : piece);
-    }
+      parts.push(i > 0 && ids[i - 1] === BEGIN && piece[0] === 0x20 ? piece.subarray(1) : piece);
+    });
     return new TextDecoder().decode(concatenate(parts));
   }
+}
+
+/** @returns whether the begin-of-text id is wanted */
+function checkEncode(text: unknown, options: { begin?: boolean } | undefined): boolean {
+  check.text('text', text);
+  check.keys('encode options', options, ['begin']);
+  return check.flag('begin', options?.begin ?? true);
 }
 
 function latin1(bytes: Uint8Array): string {

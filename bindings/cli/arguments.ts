@@ -1,12 +1,13 @@
 // Reading arguments. What is wrong with one is usage (exit code 2), said by commander with the option's name.
 
-import { readFile } from 'node:fs/promises';
+import { access, constants, readFile, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { InvalidArgumentError } from 'commander';
 
 export function integerArgument(least: number): (text: string) => number {
   return (text) => {
     const value = Number(text);
-    if (text.trim() === '' || !Number.isSafeInteger(value) || value < least) throw new InvalidArgumentError(`It must be an integer, at least ${least}.`);
+    if (text.trim() === '' || !Number.isSafeInteger(value) || value < least) throw new InvalidArgumentError(`It must be an integer${least > -Infinity ? `, at least ${least}` : ''}.`);
     return value;
   };
 }
@@ -53,5 +54,16 @@ export async function readBytes(what: string, path: string): Promise<Uint8Array>
     return await readFile(path);
   } catch (cause) {
     throw new Error(`the ${what} ${path} cannot be read: ${(cause as NodeJS.ErrnoException).code}`, { cause });
+  }
+}
+
+/** Makes sure, before long work, that a file can be written after it. @throws one sentence naming the file */
+export async function checkWritable(what: string, path: string): Promise<void> {
+  try {
+    const found = await stat(path).catch(() => undefined);
+    if (found?.isDirectory()) throw Object.assign(new Error(), { code: 'EISDIR' });
+    await access(found ? path : dirname(path), constants.W_OK);
+  } catch (cause) {
+    throw new Error(`the ${what} ${path} cannot be written: ${(cause as NodeJS.ErrnoException).code}`, { cause });
   }
 }

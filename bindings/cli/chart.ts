@@ -41,7 +41,7 @@ export async function drawStretch(result: ExperimentResult): Promise<string> {
   return `${svg.outerHTML}\n`;
 }
 
-async function libraries() {
+export async function libraries() {
   try {
     const [Plot, { parseHTML }] = await Promise.all([import('@observablehq/plot'), import('linkedom')]);
     return { Plot, document: parseHTML('<!doctype html><html><body></body></html>').document };

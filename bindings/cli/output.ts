@@ -1,8 +1,11 @@
 // Writing results.
 
-/** Prints a value as JSON. Typed arrays become arrays; numbers keep all their digits, what is not finite becomes null. */
+/** Prints a value as JSON. Typed arrays become arrays; numbers keep all their digits, infinities are texts and NaN is null. */
 export function printJson(value: unknown): void {
-  const plain = (_key: string, part: unknown) => (ArrayBuffer.isView(part) ? Array.from(part as Float32Array) : part);
+  const plain = (_key: string, part: unknown) => {
+    if (ArrayBuffer.isView(part)) return Array.from(part as Float32Array);
+    return part === Infinity || part === -Infinity ? String(part) : part;
+  };
   process.stdout.write(`${JSON.stringify(value, plain)}\n`);
 }
 

@@ -1,4 +1,4 @@
-import { Command } from 'commander';
+import { Command, InvalidArgumentError } from 'commander';
 import type { Encoding } from '../encoding.js';
 import { load } from '../load.js';
 import type { EncodingTerm } from '../spec.js';
@@ -28,7 +28,7 @@ export function showCommand(): Command {
   return new Command('show')
     .description('Shows what an encoding gives at each of its doors, with all digits.')
     .argument('<name>', "an encoding, or several joined: 'rope', 'alibi', 'rope:base=500000+log_n'")
-    .option('--options <json>', 'options of the encoding, as an object', objectArgument)
+    .option('--options <json>', 'options of the encoding, as an object', encodingOptions)
     .option('--heads <H>', 'query heads', integerArgument(1), 1)
     .option('--kv-heads <H>', 'key/value heads (default: as many as heads)', integerArgument(1))
     .option('--head-dim <D>', 'width of a head (default: width / heads, else 64)', integerArgument(1))
@@ -38,7 +38,7 @@ export function showCommand(): Command {
     .option('--seed <s>', 'of learned parameters', integerArgument(0), 0)
     .option('--queries <n>', 'rows of bias and pattern (default: 8, or as many as positions)', integerArgument(1))
     .option('--keys <m>', 'columns of bias and pattern (default: as many as positions, or up to the last query)', integerArgument(1))
-    .option('--offset <o>', 'which token the first query is (default: keys − queries)', integerArgument(0))
+    .option('--offset <o>', 'which token the first query is (default: keys − queries); rows before token 0 see nothing', integerArgument(-Infinity))
     .option('--positions <json>', 'the numbers that tokens 0, 1, … carry (default: 0, 1, …)', numbersArgument)
     .option('--apply <json>', 'rotate this: one vector [D], at every position, or a vector for each position [n][D]', jsonArgument)
     .option('--inverse', 'with --apply: rotate back')
@@ -53,7 +53,8 @@ Prints, for tokens 0, 1, … n:
   bias       what is added to scores                             [H][queries][keys]
   pattern    who sees whom, 1 or 0                               [queries][keys]
   scale      the factor on each row's scores                     [H][tokens]
-A door that is closed gives null, but for the pattern, which is then the mask alone.
+A door that is closed gives null, but for the pattern, which is then the mask alone. In JSON, which has no infinities, they
+are the texts "Infinity" and "-Infinity".
 
 Examples:
   lengthwise show rope --options '{"pairing":"half"}' --head-dim 8 --positions '[3]' --apply '[1,2,3,4,5,6,7,8]' --json
@@ -71,10 +72,16 @@ Examples:
     });
 }
 
+function encodingOptions(text: string): Record<string, unknown> {
+  const options = objectArgument(text);
+  if (Object.hasOwn(options, 'name')) throw new InvalidArgumentError('It has a "name": the encoding is named by the argument before it.');
+  return options;
+}
+
 function describe(encoding: Encoding, options: Options): Record<string, unknown> {
   const queries = options.queries ?? options.keys ?? options.positions?.length ?? 8;
   const keys = options.keys ?? options.positions?.length ?? (options.offset ?? 0) + queries;
-  const offset = options.offset ?? Math.max(keys - queries, 0);
+  const offset = options.offset ?? keys - queries;
   const tokens = options.positions ?? Math.max(keys, offset + queries);
   const rectangle = { queries, keys, offset, positions: options.positions };
   const { heads, headDim, width } = encoding.shape;

@@ -68,6 +68,15 @@ test('show: one vector for each position, back and forth', () => {
   back.forEach(([x, y]) => assert.ok(Math.abs(x - 1) < 1e-6 && Math.abs(y) < 1e-6));
 });
 
+test('show: more queries than keys, infinities', () => {
+  const { pattern, bias } = json('show', 'alibi', '--queries', '5', '--keys', '2');
+  assert.deepEqual(pattern, [[0, 0], [0, 0], [0, 0], [1, 0], [1, 1]]);
+  assert.deepEqual(bias[0].slice(0, 3), [[0, 0], [0, 0], [0, 0]]);
+  assert.deepEqual(json('show', 'nope', '--queries', '2', '--keys', '2', '--offset', '-1').pattern, [[0, 0], [1, 0]]);
+  assert.deepEqual(json('show', 'learned', '--width', '2', '--trained-length', '2', '--queries', '2', '--parameters', '{"table":[[1e999,-1e999],[1,2]]}').parameters.table, [['Infinity', '-Infinity'], [1, 2]]);
+  assert.match(run('show', '--help').stdout, /"-Infinity"/);
+});
+
 test('show: bias, pattern, input, scale, parameters', () => {
   const alibi = json('show', 'alibi', '--heads', '2', '--queries', '2', '--keys', '3');
   assert.deepEqual(alibi.pattern, [[1, 1, 0], [1, 1, 1]]);
@@ -105,15 +114,34 @@ test('compare: tasks without a text', () => {
   }
 });
 
-test('compare ends when interrupted', async () => {
-  const child = spawn(process.execPath, [cli, 'compare', '--encodings', 'rope', '--text', at('text.txt'), '--steps', '1000000', '--workers', '1'], { stdio: ['ignore', 'pipe', 'pipe'] });
-  let said = '';
-  child.stderr.on('data', (data) => {
-    if (!said && String(data).includes('steps')) child.kill('SIGINT');
-    said += data;
-  });
-  const status = await new Promise((resolve) => child.on('close', resolve));
-  assert.equal(status, 1, said);
+test('compare, interrupted, prints what is measured', async () => {
+  const interrupt = async (wait, ...more) => {
+    const child = spawn(process.execPath, [cli, 'compare', '--task', 'copy', '--workers', '1', ...small, ...more], { stdio: ['ignore', 'pipe', 'pipe'] });
+    let said = '', printed = '';
+    child.stderr.on('data', (data) => {
+      if (!said) setTimeout(() => child.kill('SIGINT'), wait);
+      said += data;
+    });
+    child.stdout.on('data', (data) => { printed += data; });
+    assert.equal(await new Promise((resolve) => child.on('close', resolve)), 130, said);
+    return { said, printed };
+  };
+  const nothing = await interrupt(0, '--steps', '1000000', '--encodings', 'rope');
+  assert.equal(nothing.printed, '');
+  assert.match(nothing.said, /interrupted; 0 of 1 encodings have been measured/);
+  const many = Array.from({ length: 1000 }, (_, i) => `rope:base=${i + 2}`);
+  const some = await interrupt(700, '--encodings', many.join());
+  const measured = Number(/interrupted; (\d+) of 1000/.exec(some.said)?.[1]);
+  assert.ok(measured > 0 && measured < 1000, some.said);
+  assert.deepEqual(some.printed.match(/^rope:base=\d+/gm), many.slice(0, measured));
+});
+
+test('compare: faults come before training and before its progress', () => {
+  fails(1, /^lengthwise: encoding is "banana"/, 'compare', '--encodings', 'rope,banana', '--task', 'copy', '--workers', '0', ...small);
+  fails(1, /^lengthwise: --train-length is 1;/, 'compare', '--encodings', 'rope', '--task', 'copy', ...small, '--train-length', '1');
+  fails(1, /^lengthwise: the picture .*nowhere.x\.svg cannot be written: ENOENT/, 'compare', '--svg', at('nowhere/x.svg'), '--task', 'copy', ...small);
+  fails(1, /^lengthwise: the picture .* cannot be written: EISDIR/, 'compare', '--svg', folder, '--task', 'copy', ...small);
+  fails(1, /^lengthwise: --text cannot be given/, 'compare', '--task', 'copy', '--text', at('text.txt'), ...small);
 });
 
 test('generate', () => {
@@ -152,6 +180,8 @@ test('failures are one sentence, exit code 1', () => {
   fails(1, /not a model file|llama2/, 'generate', '--model', at('text.txt'), '--prompt', 'a');
   fails(1, /--tokenizer/, 'generate', '--model', at('model.bin'), '--prompt', 'a');
   fails(1, /pieces/, 'generate', '--model', at('own.safetensors'), '--tokenizer', at('tokenizer.bin'), '--prompt', 'a');
+  fails(1, /--top-p is 2;/, 'generate', '--model', at('own.safetensors'), '--prompt', 'a', '--top-p', '2');
+  fails(1, /llama2.c tokenizer/, 'generate', '--model', at('tokenizer.bin'), '--prompt', 'a');
   fails(1, /JSON array/, 'loss', '--model', at('model.bin'), '--tokens', at('text.txt'));
   fails(1, /nowhere/, 'compare', '--text', at('nowhere'));
 });
@@ -163,6 +193,7 @@ test('wrong usage has exit code 2', () => {
   fails(2, /steps/, 'compare', '--steps', '-5');
   fails(2, /task/, 'compare', '--task', 'sort');
   fails(2, /JSON/, 'show', 'rope', '--options', '{');
+  fails(2, /"name"/, 'show', 'rope', '--options', '{"name":"alibi"}');
   fails(2, /--model/, 'generate', '--prompt', 'a');
   fails(2, /missing required argument/, 'show');
 });

@@ -71,7 +71,7 @@ test('sizes, names and options that are wrong are named', () => {
     assert.throws(() => rope.rotate(one, [1, 2]), RangeError);
     assert.throws(() => rope.table(0), RangeError);
     assert.throws(() => rope.table(-5), RangeError);
-    assert.throws(() => rope.bias({ queries: 2, keys: 4, offset: -1 }), RangeError);
+    assert.throws(() => rope.bias({ queries: 2, keys: 4, offset: -1.5 }), RangeError);
     assert.throws(() => rope.bias({ queries: 2, key: 4 }), TypeError);
     assert.throws(() => rope.bias({ queries: 2, keys: 4, positions: [1] }), RangeError);
   });
@@ -96,6 +96,28 @@ test('a window counts the query itself (huggingface/transformers#39408)', () => 
 test('queries are the latest tokens (onnx/onnx#8068)', () => {
   close(lw.attention(new Float32Array(2), new Float32Array(5), [1, 2, 3, 4, 5], { headDim: 1 }), [2.5, 3], 1e-6);
   close(lw.attention(new Float32Array(5), new Float32Array(2), [1, 2], { headDim: 1 }), [0, 0, 0, 1, 1.5], 1e-6);
+});
+
+test('rows before token 0 see nothing, in attention, pattern and bias alike (onnx/onnx#8068)', () => {
+  const rows = (data, keys) => [...data].join('').match(new RegExp(`.{${keys}}`, 'g'));
+  for (const spec of ['nope', 'window:width=9']) using(lw.encoding(spec, { headDim: 1 }), (e) => {
+    assert.deepEqual(rows(e.pattern({ queries: 5, keys: 2 }), 2), ['00', '00', '00', '10', '11']);
+    assert.deepEqual(rows(e.pattern({ queries: 2, keys: 5 }), 5), ['11110', '11111']);
+    assert.deepEqual(rows(e.pattern({ queries: 3, keys: 3, offset: -1 }), 3), ['000', '100', '110']);
+    assert.deepEqual(rows(e.pattern({ queries: 2, keys: 2, offset: -7 }), 2), ['00', '00']);
+    assert.deepEqual([...e.attention([0, 0], [0, 0], [1, 2], { offset: -7 })], [0, 0]);
+  });
+  using(lw.encoding('alibi', { heads: 2, headDim: 1 }), (e) => {
+    const all = e.bias({ queries: 2, keys: 2 });
+    assert.deepEqual([...e.bias({ queries: 5, keys: 2 })], [0, 1].flatMap((h) => [0, 0, 0, 0, 0, 0, ...all.slice(4 * h, 4 * h + 4)]));
+    assert.deepEqual([...new Set(e.bias({ queries: 2, keys: 2, offset: -2 }))], [0]);
+  });
+  using(lw.encoding('alibi', { headDim: 1, causal: false }), (e) => {
+    for (const call of [() => e.pattern({ queries: 5, keys: 2 }), () => e.bias({ queries: 5, keys: 2 }), () => e.attention([0, 0], [0], [1])]) {
+      assert.throws(call, /offset is -\d \(keys − queries\); without a causal mask/);
+    }
+    assert.deepEqual([...e.pattern({ queries: 5, keys: 2, offset: 0 })], Array(10).fill(1));
+  });
 });
 
 test('attention equals its formula, with a bias and grouped heads', () => {

@@ -81,9 +81,29 @@ test('a misspelt encoding comes to light before training', async () => {
 test('options that are wrong are named at once', () => {
   for (const [bad, kind] of [
     [{ encodings: [] }, TypeError], [{ encodings: 'rope' }, TypeError], [{ task: 'sort' }, RangeError], [{ text: undefined }, TypeError],
-    [{ steps: 0 }, RangeError], [{ seeds: 0 }, RangeError], [{ seeds: [-1] }, RangeError], [{ trainLength: 1.5 }, RangeError],
+    [{ text: null }, TypeError], [{ text: { train: text } }, TypeError], [{ text: { train: text, test: null } }, TypeError], [{ text: { train: text, test: text, tset: text } }, TypeError],
+    [{ task: 'copy' }, TypeError], [{ steps: 0 }, RangeError], [{ seeds: 0 }, RangeError], [{ seeds: [-1] }, RangeError], [{ trainLength: 1.5 }, RangeError],
     [{ testLengths: [] }, RangeError], [{ testLengths: [Number.NaN] }, RangeError], [{ batch: '16' }, TypeError], [{ step: 5 }, TypeError],
   ]) assert.throws(() => experiment({ ...TINY, encodings: ['rope'], text, workers: 0, ...bad }), kind, JSON.stringify(bad));
+});
+
+test('what the experiment decides itself is not ignored in another place, but refused with the right one', () => {
+  for (const [bad, message] of [
+    [{ model: { encoding: 'rope' } }, /^model\.encoding .*encodings/], [{ model: { vocabulary: 5 } }, /^model\.vocabulary .*task/],
+    [{ model: { trainedLength: 5 } }, /^model\.trainedLength .*trainLength/], [{ training: { steps: 5 } }, /^training\.steps .*steps/],
+    [{ training: { seed: 5 } }, /^training\.seed .*seeds/], [{ model: 5 }, /^model must be/], [{ model: null }, /^model must be/], [{ model: { with: 5 } }, /^model has no option 'with'/],
+    [{ training: 5 }, /^training must be/], [{ training: null }, /^training must be/], [{ training: { lr: 5 } }, /^training has no option 'lr'/],
+    [{ model: { width: 15, heads: 2 } }, /^heads is 2/], [{ testLengths: 64 }, /^testLengths must be an array/], [{ testLengths: '64' }, /^testLengths must be an array/],
+    [{ signal: 5 }, /^signal must be an AbortSignal/], [{ onProgress: 5 }, /^onProgress must be a function/], [{ workers: -1 }, /^workers is -1/],
+    [{ task: 'copy', text: undefined, trainLength: 1 }, /^trainLength is 1; it must be an integer from 2/],
+    [{ task: 'recall', text: undefined, testLengths: [8, 7] }, /^testLengths\[1\] is 7; it must be an integer from 8/],
+    [{ model: { causal: false } }, /^model\.causal is false; .*\(true\)/],
+  ]) assert.throws(() => experiment({ ...TINY, encodings: ['rope'], text, workers: 0, ...bad }), (error) => message.test(error.message), JSON.stringify(bad));
+});
+
+test('a split may be of texts', async () => {
+  const { encodings } = await experiment({ ...TINY, encodings: ['nope'], text: { train: text, test: text }, workers: 0 }).finished;
+  assert.ok(encodings[0].tests[0].loss.mean > 0);
 });
 
 for (const workers of [0, 2]) {
@@ -149,4 +169,29 @@ test('the same objects in a worker', async () => {
   } finally {
     remote.terminate();
   }
+});
+
+test('errors of an encoding in a worker have their class; what is ended says so, and can be ended again', async () => {
+  const remote = await loadRemote({ variant: 'simd' });
+  const encoding = await remote.encoding('alibi', { heads: 2, headDim: 4 });
+  const model = await remote.model({ vocabulary: 9, width: 8, layers: 1, heads: 1 });
+  assert.equal(await encoding.spec, 'alibi');
+  assert.deepEqual(await encoding.doors, ['bias']);
+  assert.equal((await encoding.shape).headDim, 4);
+  await assert.rejects(encoding.table(-1), RangeError);
+  await assert.rejects(encoding.table('x'), TypeError);
+  await assert.rejects(remote.attention(new Float32Array(1), new Float32Array(1), new Float32Array(1), null), TypeError);
+  await assert.rejects(model.generate([1], null).next(), TypeError);
+  const other = await remote.encoding('nope');
+  await other[Symbol.dispose ?? Symbol.for('Symbol.dispose')]();
+  await assert.rejects(other.bias(2), { name: 'DisposedError' });
+  const pending = encoding.bias(2000);
+  remote.terminate();
+  remote.terminate();
+  for (const call of [() => pending, () => encoding.bias(2), () => encoding.spec, () => model.logits([1]), () => model.generate([1]).next(),
+    () => remote.encodings(), () => remote.encoding('nope'), () => model.trainer()]) {
+    await assert.rejects(async () => call(), (error) => error.name === 'DisposedError' && /ended by terminate\(\)/.test(error.message));
+  }
+  await encoding.dispose();
+  await model.dispose();
 });

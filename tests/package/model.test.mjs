@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DisposedError, FormatError, load, readSafetensors, writeSafetensors } from '../../dist/index.js';
-import { checkpoint } from './llama2-files.mjs';
+import { checkpoint, tokenizerFile } from './llama2-files.mjs';
 
 const lw = await load({ variant: 'simd' });
 const SMALL = { vocabulary: 17, width: 16, layers: 2, heads: 2, trainedLength: 8, hidden: 24 };
@@ -64,6 +64,39 @@ test('a generation can be ended, and only one runs at a time', async () => {
   await first.next();
   await model.generate([2]).next();
   await assert.rejects(first.next(), /another generation/);
+  model.dispose();
+});
+
+test('training ends a generation, a new trainer the one before', async () => {
+  const model = lw.model(SMALL);
+  const trainer = model.trainer();
+  const generation = model.generate([1]);
+  await generation.next();
+  trainer.step(batch, shape);
+  await assert.rejects(generation.next(), /the model was trained/);
+  const other = model.trainer();
+  assert.throws(() => trainer.step(batch, shape), /another trainer/);
+  assert.throws(() => trainer.info, /another trainer/);
+  assert.throws(() => model.trainer({ steps: -1 }), RangeError);
+  assert.equal(other.step(batch, shape).step, 1, 'one that could not be made changes nothing');
+  model.dispose();
+});
+
+test('a generation that cannot start leaves the one under way alone', async () => {
+  const model = lw.model(SMALL, { seed: 5 });
+  const draw = async (disturb) => {
+    const made = [];
+    for await (const token of model.generate([1], { tokens: 9, seed: 2 })) { made.push(token); await disturb(); }
+    return made;
+  };
+  const alone = await draw(() => {});
+  assert.deepEqual(await draw(() => assert.rejects(model.generate([99], { seed: 7 }).next(), RangeError)), alone);
+  model.dispose();
+});
+
+test('a model that sees what follows does not generate', async () => {
+  const model = lw.model({ ...SMALL, causal: false, encoding: 'nope' });
+  await assert.rejects(model.generate([1]).next(), (error) => error instanceof RangeError && /causal is false.*\(true\)/.test(error.message));
   model.dispose();
 });
 
@@ -157,6 +190,48 @@ test('files that lie are refused, and work goes on', () => {
   for (const [name, lie] of Object.entries(lies)) assert.throws(() => lw.loadModel(lie), FormatError, name);
   assert.throws(() => lw.loadModel('path'), TypeError);
   assert.deepEqual(lw.loadModel(file).logits(tokens), model.logits(tokens));
+});
+
+test('a damaged training state is refused', () => {
+  const model = lw.model(SMALL);
+  model.trainer().step(batch, shape);
+  const file = model.save({ training: true });
+  const damaged = (change) => {
+    const { metadata, tensors } = readSafetensors(file);
+    const state = tensors.get('training.state');
+    state.bytes = state.bytes.slice();
+    change(new DataView(state.bytes.buffer), state, metadata);
+    return writeSafetensors({ metadata, tensors });
+  };
+  const moments = 64, squares = 64 + 4 * model.parameterCount;
+  for (const [what, change] of Object.entries({
+    'step -1': (view) => view.setBigInt64(0, -1n, true),
+    'not finite': (view) => view.setFloat32(moments + 8, Number.NaN, true),
+    'not finite ': (view) => view.setFloat64(40, Infinity, true),
+    'negative': (view) => view.setFloat32(squares, -1, true),
+    'bytes': (view, state) => { state.bytes = state.bytes.slice(8); state.shape = [state.bytes.length]; },
+    'U8': (view, state) => { state.dtype = 'I8'; },
+    'training is not': (view, state, metadata) => { metadata.training = '{'; },
+    'training is not ': (view, state, metadata) => { delete metadata.training; },
+    'lr': (view, state, metadata) => { metadata.training = '{"lr":1}'; },
+    'steps': (view, state, metadata) => { metadata.training = '{"steps":"x"}'; },
+  })) assert.throws(() => lw.loadModel(damaged(change)), (error) => error instanceof FormatError && error.message.includes(what.trim()), what);
+  const late = lw.loadModel(damaged((view, state, metadata) => { metadata.training = '{"learningRate":-1}'; }));
+  assert.throws(() => late.trainer(), (error) => error instanceof FormatError && /learningRate/.test(error.message));
+  late.trainer({ steps: 5 }).step(batch, shape);
+  model.dispose();
+});
+
+test('metadata that could not be read back, or that save() writes itself, are refused', () => {
+  const model = lw.model(SMALL);
+  for (const metadata of [{ a: 1 }, { a: null }, { config: 'mine' }, { format: 'x' }, { training: '' }]) {
+    assert.throws(() => model.save({ metadata }), /metadata\./, JSON.stringify(metadata));
+  }
+  model.dispose();
+});
+
+test('a tokenizer is called a tokenizer', () => {
+  assert.throws(() => lw.loadModel(tokenizerFile(['a', 'b'])), (error) => error instanceof FormatError && /tokenizer/.test(error.message));
 });
 
 test('tokens and numbers that are wrong are named', async () => {

@@ -3,10 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import * as check from '../../dist/check.js';
-import { errorFrom, OutOfMemoryError, revive } from '../../dist/errors.js';
+import { EngineError, errorFrom, OutOfMemoryError, revive } from '../../dist/errors.js';
+import { guarded } from '../../dist/guard.js';
 import { specText } from '../../dist/spec.js';
 import { spread } from '../../dist/summary.js';
-import { splitText } from '../../dist/text.js';
+import { checkSplit, splitText } from '../../dist/text.js';
 import { ByteTokenizer } from '../../dist/tokenizer.js';
 
 test('specs as text, objects and arrays', () => {
@@ -47,6 +48,41 @@ test('errors from a worker get their class back', () => {
   assert.equal(revive(sent).message, 'no more');
 });
 
+test('after a trap the instance is spoilt, and says so', () => {
+  const thrown = (error) => () => { throw error; };
+  const core = (error) => guarded({
+    HEAPU8: new Uint8Array(8), _malloc: () => 8, _free: () => {}, catalogue: () => '[]', lastError: () => '', Model: { make: () => null }, Run: { make: () => null },
+    Encoder: { make: () => ({ plan: thrown(error), describe() { return this.text; }, text: 'here', delete: thrown(new Error('deleted')) }) },
+  });
+  const trap = new WebAssembly.RuntimeError('memory access out of bounds');
+  for (const [error, kind] of [
+    [trap, EngineError], [new WebAssembly.RuntimeError('Aborted(). Build with -sASSERTIONS for more info.'), OutOfMemoryError],
+    [new RangeError('Maximum call stack size exceeded'), EngineError],
+  ]) {
+    const own = core(error);
+    const encoder = own.Encoder.make();
+    assert.equal(own.Model.make(), null);
+    assert.equal(encoder.describe(), 'here');
+    assert.equal(own.spoilt, false);
+    for (const call of [() => encoder.plan(), () => encoder.describe(), () => own.catalogue(), () => own._malloc(8), () => own.Encoder.make()]) {
+      assert.throws(call, (e) => e instanceof kind && e.cause === error && /load\(\) again/.test(e.message));
+    }
+    assert.equal(own.spoilt, true);
+    own._free(8);
+    encoder.delete();
+  }
+  const own = core(new TypeError('another error'));
+  assert.throws(() => own.Encoder.make().plan(), /another error/);
+  assert.equal(own.spoilt, false);
+});
+
+test('a split is bytes or texts, its options are not ignored', () => {
+  assert.throws(() => splitText('a text', { testshare: 0.5 }), /no option 'testshare'/);
+  const { train, test: kept } = checkSplit({ train: 'é', test: new Uint8Array(3) });
+  assert.deepEqual([...train], [0xc3, 0xa9]);
+  assert.equal(kept.length, 3);
+});
+
 test('documents go to one part or the other, whole', () => {
   const documents = Array.from({ length: 50 }, (_, i) => `document ${i}.`);
   const { train, test: kept } = splitText(documents);
@@ -82,4 +118,5 @@ test('bytes are tokens', () => {
   const bytes = new ByteTokenizer();
   assert.deepEqual(bytes.encode('é'), [0xc3, 0xa9]);
   assert.equal(bytes.decode([0xc3, 0xa9]), 'é');
+  for (const bad of [300, -1, 1.5]) assert.throws(() => bytes.decode([bad]), /tokens\[0\] is/);
 });

@@ -50,6 +50,33 @@ for (const [name, file] of Object.entries({
   'nesting without end': headed('['.repeat(100000)),
 })) test(`refuses ${name}`, () => assert.throws(() => readSafetensors(file), FormatError));
 
+test('what the reader refuses is not written', () => {
+  const one = { dtype: 'U8', shape: [1], bytes: new Uint8Array(1) };
+  for (const [what, contents] of Object.entries({
+    'metadata.k': { metadata: { k: 1 }, tensors: new Map() },
+    __metadata__: { metadata: {}, tensors: new Map([['__metadata__', one]]) },
+    dtype: { metadata: {}, tensors: new Map([['a', { ...one, dtype: 'F31' }]]) },
+    inherited: { metadata: {}, tensors: new Map([['inherited', { ...one, dtype: 'constructor' }]]) },
+    'shape[0]': { metadata: {}, tensors: new Map([['a', { ...one, shape: [-1] }]]) },
+    'needs 2 bytes': { metadata: {}, tensors: new Map([['a', { ...one, shape: [2] }]]) },
+    'must be an array': { metadata: {}, tensors: new Map([['a', { ...one, shape: 1 }]]) },
+    'must be a string': { metadata: {}, tensors: new Map([[5, one]]) },
+    "no option 'size'": { metadata: {}, tensors: new Map([['a', { ...one, size: 1 }]]) },
+  })) {
+    assert.throws(() => writeSafetensors(contents), (error) => (error instanceof TypeError || error instanceof RangeError) && error.message.includes(what), what);
+  }
+});
+
+test('long strings, blanks and integers, in short messages', () => {
+  const long = 'x'.repeat(25_000_000);
+  assert.equal(readSafetensors(headed(`{"__metadata__":{"k":"${long}"}}`)).metadata.k.length, long.length);
+  assert.equal(readSafetensors(headed(`{"__metadata__":{${' '.repeat(25_000_000)}"k":"v"}}`)).metadata.k, 'v');
+  for (const header of [`{"__metadata__":{"k":"${long}`, `{"${long}":1}`, `{"${long}":{"${long}":1}}`, `{"a":{"dtype":"${long}","shape":[0],"data_offsets":[0,0]}}`,
+    `{"a":{"dtype":"U8","shape":[${'9'.repeat(25_000_000)}]}}`, `{"a":{"dtype":"U8","shape":[${'9,'.repeat(100_000)}1],"data_offsets":[0,0]}}`, `{"__metadata__":{"k":"\\q${long}"}}`]) {
+    assert.throws(() => readSafetensors(headed(header)), (error) => error instanceof FormatError && error.message.length < 300);
+  }
+});
+
 test('names like __proto__ are names', () => {
   const file = headed('{"__metadata__":{"__proto__":"x"},"constructor":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}', 1);
   const { metadata, tensors } = readSafetensors(file);

@@ -1,0 +1,66 @@
+// The one place where TypeScript calls the core. C++ here has no exceptions: what is thrown is a trap or an abort, after
+// which nothing inside that instance can be trusted. It is marked as spoilt, and every later call says so.
+
+import type { Core } from './core.js';
+import { EngineError, OutOfMemoryError } from './errors.js';
+
+type Call = (...args: never[]) => unknown;
+
+/** The core, with every call into it guarded, those of the objects it makes too. */
+export function guarded(core: Core): Core {
+  let spoilt: Error | undefined;
+
+  /** `quiet` calls give memory back: on a spoilt instance there is nothing to give back to. */
+  function guard<F extends Call>(call: F, owner: object, quiet = false): F {
+    return ((...args: Parameters<F>) => {
+      if (spoilt && quiet) return undefined;
+      if (spoilt) throw reason(spoilt);
+      try {
+        return call.apply(owner, args);
+      } catch (error) {
+        if (!isTrap(error)) throw error;
+        throw reason(spoilt = error);
+      }
+    }) as F;
+  }
+
+  function guardedObject<T extends object>(object: T): T {
+    return new Proxy(object, {
+      get(target, key) {
+        const member: unknown = Reflect.get(target, key, target);
+        return typeof member === 'function' ? guard(member as Call, target, key === 'delete') : member;
+      },
+    });
+  }
+
+  const maker = <M extends Call>(owner: { make: M }): { make: M } => {
+    const make = guard(owner.make, owner);
+    return { make: ((...args: Parameters<M>) => { const object = make(...args); return object && guardedObject(object); }) as M };
+  };
+  return {
+    get HEAPU8() { return core.HEAPU8; },
+    get HEAP32() { return core.HEAP32; },
+    get HEAPF32() { return core.HEAPF32; },
+    get HEAPF64() { return core.HEAPF64; },
+    get spoilt() { return spoilt !== undefined; },
+    _malloc: guard(core._malloc, core),
+    _free: guard(core._free, core, true),
+    catalogue: guard(core.catalogue, core),
+    lastError: guard(core.lastError, core),
+    Encoder: maker(core.Encoder),
+    Model: maker(core.Model),
+    Run: maker(core.Run),
+  };
+}
+
+/** A trap, an abort, or a stack that overflowed (RangeError in V8 and JavaScriptCore, InternalError in Firefox). */
+function isTrap(error: unknown): error is Error {
+  return error instanceof WebAssembly.RuntimeError || (error instanceof Error && /call stack|too much recursion/i.test(error.message));
+}
+
+// Without exceptions operator new aborts, and nothing else in the core does: "Aborted()" with nothing inside, or "(OOM)".
+function reason(trap: Error): Error {
+  const again = 'this instance cannot be used any more: call load() again';
+  if (/^Aborted\((OOM)?\)/.test(trap.message)) return new OutOfMemoryError(`WebAssembly memory ran out in the midst of a calculation; ${again}`, { cause: trap });
+  return new EngineError(`the WebAssembly code failed (${trap.message}); ${again}`, { cause: trap });
+}

@@ -1,0 +1,151 @@
+// Whatever is handed to a public function by mistake, the error names the parameter.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as lengthwise from '../../dist/index.js';
+import { load as loadRemote } from '../../dist/remote.js';
+import { tokenizerFile } from './llama2-files.mjs';
+
+const { ByteTokenizer, experiment, Llama2Tokenizer, load, readSafetensors, splitText, tensorFloats, writeSafetensors } = lengthwise;
+const lw = await load({ variant: 'simd' });
+const rope = lw.encoding('rope', { headDim: 4 });
+const t5 = lw.encoding('t5', { headDim: 4 });
+const model = lw.model({ vocabulary: 17, width: 8, layers: 1, heads: 2, trainedLength: 8 });
+const trainer = model.trainer();
+const [bytes, pieces] = [new ByteTokenizer(), new Llama2Tokenizer(tokenizerFile(['a', 'b']))];
+const x = new Float32Array(4);
+const tensor = { dtype: 'F32', shape: [1], bytes: new Uint8Array(4) };
+const tiny = { encodings: ['nope'], task: 'copy', trainLength: 8, steps: 1, batch: 1, workers: 0, testTokens: 8, model: { width: 8, layers: 1, heads: 1 } };
+const { rows, columns } = Object.values(t5.parameters)[0];
+const name = Object.keys(t5.parameters)[0];
+
+// [what, the call with one parameter left open, what its errors name, what of BAD it may take]
+const BAD = { null: null, undefined, 5: 5, x: 'x', '[]': [], '{}': {} };
+const CALLS = [
+  ['load(options)', (bad) => load(bad), /load options/, ['undefined', '{}']],
+  ['load(wasmBinary)', (bad) => load({ wasmBinary: bad }), /wasmBinary/, ['undefined']],
+  ['load(variant)', (bad) => load({ variant: bad }), /variant/, ['undefined', 'null']],
+  ['load(wasmUrl)', (bad) => load({ wasmUrl: bad }), /wasmUrl|http|file/, ['undefined', 'null']],
+  ['worker load(options)', async (bad) => (await loadRemote(bad)).terminate(), /load options/, ['undefined', '{}']],
+  ['worker load(createWorker)', async (bad) => (await loadRemote({ createWorker: bad })).terminate(), /createWorker/, ['undefined']],
+  ['encoding(spec)', (bad) => lw.encoding(bad), /encoding/],
+  ['encoding(shape)', (bad) => lw.encoding('nope', bad), /shape/, ['undefined', '{}']],
+  ['attention(q)', (bad) => lw.attention(bad, x, x, { headDim: 4 }), /^q/],
+  ['attention(k)', (bad) => lw.attention(x, bad, x, { headDim: 4 }), /^k/],
+  ['attention(v)', (bad) => lw.attention(x, x, bad, { headDim: 4 }), /^v/],
+  ['attention(options)', (bad) => lw.attention(x, x, x, bad), /attention options|q has/],
+  ['attention(positions)', (bad) => rope.attention(x, x, x, { positions: bad }), /positions/, ['undefined']],
+  ['attention(offset)', (bad) => rope.attention(x, x, x, { offset: bad }), /offset/, ['undefined', '5']],
+  ['attention(x)', (bad) => rope.attention(x, x, x, { x: bad }), /^x/, ['undefined']],
+  ['Encoding.attention(options)', (bad) => rope.attention(x, x, x, bad), /attention options/, ['undefined', '{}']],
+  ['model(config)', (bad) => lw.model(bad), /config/, ['undefined', '{}']],
+  ['model(options)', (bad) => lw.model({}, bad), /model options/, ['undefined', '{}']],
+  ['model(encoding)', (bad) => lw.model({ encoding: bad }), /encoding/, ['undefined', 'null']],
+  ['model(encoding.layers)', (bad) => lw.model({ encoding: { layers: bad } }), /encoding\.layers/],
+  ['loadModel(file)', (bad) => lw.loadModel(bad), /file/],
+  ...['positions', 'table', 'rotation', 'scale'].map((method) => [`${method}(tokens)`, (bad) => rope[method](bad), /tokens/, ['5']]),
+  ...['bias', 'pattern'].map((method) => [`${method}(scores)`, (bad) => rope[method](bad), /scores|queries/, ['5']]),
+  ...['bias', 'pattern'].map((method) => [`${method}(positions)`, (bad) => rope[method]({ queries: 2, positions: bad }), /positions/, ['undefined']]),
+  ['rotate(x)', (bad) => rope.rotate(bad, 0), /^x/],
+  ['rotate(positions)', (bad) => rope.rotate(x, bad), /positions/, ['5']],
+  ['rotate(options)', (bad) => rope.rotate(x, 0, bad), /rotate options/, ['undefined', '{}']],
+  ['setParameter(name)', (bad) => t5.setParameter(bad, x), /name/],
+  ['setParameter(data)', (bad) => t5.setParameter(name, bad), new RegExp(name)],
+  ['logits(tokens)', (bad) => model.logits(bad), /tokens/],
+  ['losses(tokens)', (bad) => model.losses(bad), /tokens/],
+  ['generate(prompt)', (bad) => model.generate(bad).next(), /prompt/],
+  ['generate(options)', (bad) => model.generate([1], bad).next(), /generate options/, ['undefined', '{}']],
+  ['generate(signal)', (bad) => model.generate([1], { signal: bad }).next(), /signal/, ['undefined']],
+  ['trainer(options)', (bad) => model.trainer(bad), /training options/, ['undefined', '{}']],
+  ['step(tokens)', (bad) => model.trainer().step(bad, { batch: 1, length: 1 }), /tokens/],
+  ['step(shape)', (bad) => model.trainer().step([1, 2], bad), /step options|batch/],
+  ['step(mask)', (bad) => model.trainer().step([1, 2], { batch: 1, length: 1, mask: bad }), /mask/, ['undefined']],
+  ['tensor(name)', (bad) => model.tensor(bad), /name/],
+  ['save(options)', (bad) => model.save(bad), /save options/, ['undefined', '{}']],
+  ['save(metadata)', (bad) => model.save({ metadata: bad }), /metadata/, ['undefined', '{}']],
+  ['experiment(options)', (bad) => experiment(bad).finished, /experiment options|encodings|text/],
+  ...['model', 'training'].map((key) => [`experiment(${key})`, (bad) => experiment({ ...tiny, [key]: bad }).finished, new RegExp(`^${key}`), ['undefined', '{}']]),
+  ...['encodings', 'testLengths', 'signal', 'onProgress', 'createWorker'].map((key) =>
+    [`experiment(${key})`, (bad) => experiment({ ...tiny, [key]: bad }).finished, new RegExp(key), key === 'encodings' ? [] : ['undefined']]),
+  ['experiment(text)', (bad) => experiment({ ...tiny, task: 'text', text: bad }).finished, /text/],
+  ['experiment(text.train)', (bad) => experiment({ ...tiny, task: 'text', text: { train: bad, test: 'some words to test' } }).finished, /text/],
+  ['experiment(workers)', (bad) => experiment({ ...tiny, workers: bad }).finished, /workers/, ['undefined', '5']],
+  ['splitText(text)', (bad) => splitText(bad), /text/],
+  ['splitText(options)', (bad) => splitText('a text', bad), /split options/, ['undefined', '{}']],
+  ...[bytes, pieces].flatMap((tokenizer) => [
+    ['encode(text)', (bad) => tokenizer.encode(bad), /text/, ['x']],
+    ['encode(options)', (bad) => tokenizer.encode('a', bad), /encode options/, ['undefined', '{}']],
+    ['decode(tokens)', (bad) => tokenizer.decode(bad), /tokens/, ['[]']],
+  ]),
+  ['Llama2Tokenizer(file)', (bad) => new Llama2Tokenizer(bad), /file/],
+  ['Llama2Tokenizer(vocabulary)', (bad) => new Llama2Tokenizer(tokenizerFile(['a']), bad), /vocabulary|pieces/, ['undefined']],
+  ['readSafetensors(file)', (bad) => readSafetensors(bad), /file/],
+  ['tensorFloats(name)', (bad) => tensorFloats(bad, tensor), /name/, ['x']],
+  ['tensorFloats(tensor)', (bad) => tensorFloats('a', bad), /tensor/],
+  ['writeSafetensors(contents)', (bad) => writeSafetensors(bad), /contents|metadata/],
+  ['writeSafetensors(metadata)', (bad) => writeSafetensors({ metadata: bad, tensors: new Map() }), /metadata/, ['{}']],
+  ['writeSafetensors(tensors)', (bad) => writeSafetensors({ metadata: {}, tensors: bad }), /tensors/],
+  ['writeSafetensors(a tensor)', (bad) => writeSafetensors({ metadata: {}, tensors: new Map([['a', bad]]) }), /tensor 'a'/],
+];
+
+for (const [what, call, named, fine = []] of CALLS) {
+  test(what, async () => {
+    for (const [key, bad] of Object.entries(BAD)) {
+      if (fine.includes(key)) await call(bad);
+      else await assert.rejects(async () => call(bad), (error) => {
+        assert.match(error.message, named, `${key}: ${error.stack}`);
+        assert.ok(['TypeError', 'RangeError', 'FormatError', 'LoadError'].includes(error.name), `${key}: ${error.stack}`);
+        assert.doesNotMatch(error.message, /Cannot|is not (iterable|a function)|undefined \(/, key);
+        return true;
+      });
+    }
+  });
+}
+
+test('everything public is in the list', () => {
+  const listed = CALLS.map(([what]) => what.replace(/^worker |^Encoding\.|\(.*/g, ''));
+  const methods = [lw, rope, model, trainer, bytes, pieces].flatMap((object) => {
+    const all = Object.entries(Object.getOwnPropertyDescriptors(Object.getPrototypeOf(object)));
+    return all.filter(([key, { value }]) => key !== 'constructor' && typeof value === 'function' && value.length > 0).map(([key]) => key);
+  });
+  const functions = Object.keys(lengthwise).filter((key) => /^[a-z]/.test(key));
+  for (const key of [...methods, ...functions]) assert.ok(listed.includes(key), key);
+});
+
+test('buffers that were transferred are called detached', async () => {
+  const gone = (array) => { structuredClone(array.buffer, { transfer: [array.buffer] }); return array; };
+  const floats = () => gone(new Float32Array(4)), doubles = () => gone(new Float64Array(4)), file = () => gone(new Uint8Array(9));
+  for (const [named, call] of Object.entries({
+    x: () => rope.rotate(floats(), 0), positions: () => rope.rotate(x, doubles()), q: () => rope.attention(floats(), x, x),
+    tokens: () => rope.table(doubles()), [name]: () => t5.setParameter(name, floats()), prompt: () => model.generate(file()).next(),
+    file: () => lw.loadModel(file()), 'tensor \'a\'': () => writeSafetensors({ metadata: {}, tensors: new Map([['a', { dtype: 'U8', shape: [9], bytes: file() }]]) }),
+    text: () => splitText(file()), wasmBinary: () => load({ wasmBinary: file() }), 'wasmBinary is': () => load({ wasmBinary: file().buffer }),
+  })) await assert.rejects(async () => call(), (error) => error instanceof TypeError && error.message.includes(named) && /detached/.test(error.message), named);
+});
+
+test('NaN is no position, in no kind of array and nowhere', () => {
+  for (const make of [(list) => list, (list) => Float64Array.from(list), (list) => Float32Array.from(list)]) {
+    const [bad, two] = [make([Number.NaN]), make([0, Number.NaN])];
+    for (const call of [
+      () => rope.attention(x, x, x, { positions: bad }), () => rope.bias({ queries: 2, positions: two }), () => rope.pattern({ queries: 2, positions: two }),
+      () => rope.rotate(x, bad), () => rope.table(bad), () => rope.rotation(bad), () => rope.scale(bad), () => rope.positions(bad),
+    ]) assert.throws(call, /(positions|tokens)\[[01]\] is NaN/);
+  }
+});
+
+test('parameters may hold infinities, not NaN', () => {
+  const values = new Float32Array(rows * columns);
+  values[1] = -Infinity;
+  t5.setParameter(name, values);
+  assert.equal(t5.parameters[name].data[1], -Infinity);
+  values[2] = Number.NaN;
+  assert.throws(() => t5.setParameter(name, values), new RegExp(`${name}\\[2\\] is NaN`));
+});
+
+test('what is echoed is short', async () => {
+  const long = 'x'.repeat(1e6);
+  for (const call of [() => load({ variant: long }), () => lw.model({ norm: long }), () => model.tensor(long), () => t5.setParameter(long, x),
+    () => lw.encoding('nope', { [long]: 1 }), () => model.logits([10n ** 5000n]), () => lw.encoding(long), () => lw.encoding({ name: `${long}+` }),
+    () => lw.encoding('x'.repeat(2 ** 28))]) {
+    await assert.rejects(async () => call(), (error) => error.message.length < 400);
+  }
+});
