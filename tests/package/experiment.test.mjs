@@ -96,9 +96,15 @@ test('what the experiment decides itself is not ignored in another place, but re
     [{ model: { width: 15, heads: 2 } }, /^heads is 2/], [{ testLengths: 64 }, /^testLengths must be an array/], [{ testLengths: '64' }, /^testLengths must be an array/],
     [{ signal: 5 }, /^signal must be an AbortSignal/], [{ onProgress: 5 }, /^onProgress must be a function/], [{ workers: -1 }, /^workers is -1/],
     [{ task: 'copy', text: undefined, trainLength: 1 }, /^trainLength is 1; it must be an integer from 2/],
-    [{ task: 'recall', text: undefined, testLengths: [8, 7] }, /^testLengths\[1\] is 7; it must be an integer from 8/],
+    [{ testLengths: [8, 0] }, /^testLengths\[1\] is 0; it must be an integer from 1/],
     [{ model: { causal: false } }, /^model\.causal is false; .*\(true\)/],
   ]) assert.throws(() => experiment({ ...TINY, encodings: ['rope'], text, workers: 0, ...bad }), (error) => message.test(error.message), JSON.stringify(bad));
+});
+
+test('a test too short for the task is told, not fatal', async () => {
+  const { encodings: [nope] } = await experiment({ ...TINY, encodings: ['nope'], task: 'recall', testLengths: [4, 8], workers: 0 }).finished;
+  assert.match(nope.tests[0].refused, /4/);
+  assert.ok(nope.tests[1].loss.mean > 0);
 });
 
 test('a split may be of texts', async () => {
