@@ -127,7 +127,8 @@ class Encoding {
   // rotation: angles [n][pairs] in radians; `length` tokens are present now (only length_dependent ones may use it).
   virtual Rotary rotary() = 0;
   virtual bool length_dependent() = 0;
-  // Whether all frequencies jump when `before` tokens become `now`: what earlier layers made of the old ones is then made anew.
+  // Whether the frequencies or vectors of old tokens change when `before` tokens become `now`: what the layers made of them is
+  // then made anew.
   virtual bool jumps(int before, int now) = 0;
   virtual void rotation(std::span<const double> positions, int length, double* angles) = 0;
   // A factor on each turned pair: query and key [n][pairs] arrive as ones.

@@ -1,7 +1,8 @@
 // A table of learned vectors added to the embedding (door: input). Gehring et al. 2017, arXiv:1705.03122.
 //   position p gets row p of [L][d], initialised N(0, 0.02); between rows: linear interpolation
 // overflow, N tokens at positions outside 0 … L − 1: error; clamp: the nearest row; interpolate: for N > L position p reads
-// the table at (p + ½)·L/N − ½ (half-pixel centres), kept inside; N ≤ L: as is. N: tokens present when planning.
+// the table at (p + ½)·L/N − ½ (half-pixel centres), kept inside; N ≤ L: as is. N: tokens present when planning; past L
+// every new token moves all the vectors, and a model makes its cache anew.
 // normalize: layer norm (ε = 10⁻⁵, no gain) on the vector before it is added.
 #include <algorithm>
 #include <cmath>
@@ -42,6 +43,7 @@ struct LearnedTable {
     return {};
   }
 
+  bool jumps(int, int now) const { return overflow_ == interpolate && now > L_; }
   void input(std::span<const double> positions, float* out) {
     for (size_t i = 0; i < positions.size(); i++) {
       read(source(positions[i]));
