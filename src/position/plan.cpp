@@ -50,7 +50,8 @@ bool equal_steps(std::span<const double> p, double& step) {
 
 // Sorts and unites; what touches becomes one.
 void unite(std::vector<Interval>& row) {
-  std::sort(row.begin(), row.end(), [](Interval a, Interval b) { return a.first < b.first; });
+  auto earlier = [](Interval a, Interval b) { return a.first < b.first; };
+  if (!std::is_sorted(row.begin(), row.end(), earlier)) std::sort(row.begin(), row.end(), earlier);
   size_t kept = 0;
   for (Interval next : row) {
     if (next.first >= next.last) continue;

@@ -17,8 +17,8 @@ struct LogN {
       .name = "log_n", .title = "Logarithmic scale", .title_zh = "对数缩放（log n）",
       .paper = "Chiang and Cholak 2022, Overcoming a Theoretical Limitation of Self-Attention, arXiv:2202.12172",
       .doors = unsigned(Door::scale), .options = options, .past = Past::same,
-      .past_note = "Made for longer inputs: it keeps attention as sharp as it was at the trained length.",
-      .past_note_zh = "专为更长的输入而设：使注意力保持训练长度时的集中程度。"};
+      .past_note = "Keeps attention as sharp as it was at the trained length; a factor ln(L/n), as some texts have it, would change sign there.",
+      .past_note_zh = "使注意力保持训练长度时的集中程度；若像某些文章那样写成 ln(L/n)，因子在超过训练长度后会变号。"};
 
   LogN(const Options& o, const Shape& s)
       : unclipped_(o.flag("unclipped")), heads_(s.heads), log_trained_(std::log(double(s.trained_length))) {}
