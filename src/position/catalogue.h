@@ -43,6 +43,9 @@
   X(forget_gate)                \
   X(content_bias)               \
   X(cable)                      \
+  X(deberta)                    \
+  X(pope)                       \
+  X(path)                       \
   X(window)                     \
   X(window_penalty)             \
   X(sinks)                      \

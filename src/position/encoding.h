@@ -35,6 +35,7 @@ struct Descriptor {
   bool per_layer = false;     // learned parameters: one set for each layer (default: one set shared by all layers)
   bool reads_input = false;   // its content term reads Sequence::x
   bool counts_tokens = false; // its content term counts tokens, so that it cannot follow numbers from the ids door
+  bool reads_scores = false;  // its content term reads q·k, so that no other encoding may replace it
 };
 
 // The values of a descriptor's options, in its order.
@@ -140,7 +141,7 @@ class Encoding {
   virtual bool bias_by_row() = 0;
   virtual void bias(double query, std::span<const double> distances, float* out) = 0;
   virtual void bias_backward(double query, std::span<const double> distances, const float* gradient) = 0;
-  virtual float score_scale() = 0;        // negative: the usual 1/√D
+  virtual float score_scale() = 0;        // factor on q·k; negative: the usual 1/√D; 0: the content term replaces q·k
   virtual std::unique_ptr<ContentTerm> content() = 0;
   // pattern: appends the intervals of keys that query i of `length` may see (causality is applied afterwards).
   virtual void pattern(int query, int length, std::vector<Interval>& out) = 0;

@@ -101,6 +101,24 @@ Error Stack::add(std::string_view term) {
   return {};
 }
 
+// A rotation, a factor on q·k and a term that reads q·k: which of them can see each other?
+Error Stack::check_scores() const {
+  Encoding* scales = nullptr;
+  for (auto& e : encodings_) {
+    if (e->score_scale() < 0) continue;
+    if (scales) return {std::string(scales->descriptor().name) + " and " + e->descriptor().name + " both set the factor on q·k; allowed: one of the two"};
+    scales = e.get();
+  }
+  if (!scales || scales->score_scale() > 0) return {};
+  for (auto& e : encodings_) {
+    const Descriptor& d = e->descriptor();
+    if (opens(d.doors, Door::rotation) || d.reads_scores)
+      return {std::string(scales->descriptor().name) + " replaces q·k, which " + d.name +
+              (d.reads_scores ? " reads" : " turns") + "; allowed: one of the two"};
+  }
+  return {};
+}
+
 Error Stack::check() const {
   Encoding *ids = nullptr, *rotates = nullptr, *maps = nullptr;
   for (auto& e : encodings_) {
@@ -126,7 +144,7 @@ Error Stack::check() const {
     if (ids && e->descriptor().counts_tokens)
       return {std::string(e->descriptor().name) + " counts tokens and cannot follow the numbers of " + ids->descriptor().name +
               "; allowed: one of the two"};
-  return {};
+  return check_scores();
 }
 
 std::vector<std::unique_ptr<ContentTerm>> Stack::content() {

@@ -41,6 +41,7 @@ class Stack {
  private:
   Error add(std::string_view term);
   Error check() const;                       // what concerns the encodings together
+  Error check_scores() const;
   Error fill(int present, Random* random, Plan& out);  // positions → the other parts
   Error plan_input(Plan& out);
   Error plan_zones(Plan& out);

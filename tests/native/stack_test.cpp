@@ -85,6 +85,13 @@ TEST_CASE("what is refused, and how") {
   CHECK(complaint("hierarchical", shape(1, 4, 4, 5000)) == "trainedLength is 5000; allowed with hierarchical:rows=0: at most 4096");
   CHECK(complaint("interpolated+transformer_xl") == "transformer_xl counts tokens and cannot follow the numbers of interpolated; allowed: one of the two");
   CHECK(complaint("random_sorted+shaw") == "shaw counts tokens and cannot follow the numbers of random_sorted; allowed: one of the two");
+  CHECK(complaint("random_linspace+pope") == "pope counts tokens and cannot follow the numbers of random_linspace; allowed: one of the two");
+  CHECK(complaint("pope+path") == "pope and path both set the factor on q·k; allowed: one of the two");
+  CHECK(complaint("t5:scaled=false+deberta") == "t5 and deberta both set the factor on q·k; allowed: one of the two");
+  CHECK(complaint("rope+path") == "path replaces q·k, which rope turns; allowed: one of the two");
+  CHECK(complaint("cope+pope") == "pope replaces q·k, which cope reads; allowed: one of the two");
+  CHECK(complaint("rope+deberta") == "");
+  CHECK(complaint("path+forget_gate") == "");
   CHECK(complaint("learned", shape(1, 2, 1 << 14, 1 << 24)) == "learned has 274877906944 parameters; allowed: at most 400000000");
   CHECK(complaint("nope", shape(3, 4, 4, 8, true, 2)) == "kvHeads is 2; allowed: a divisor of heads (3)");
   CHECK(complaint("nope", shape(6, 4, 4, 8, true, 4)) == "kvHeads is 4; allowed: a divisor of heads (6)");
@@ -438,6 +445,15 @@ TEST_CASE("a context-aware bias is a forget gate with the signs turned") {
   const Inputs in(plain, N);
   const Plan plan = cable.plan(N);
   CHECK(attend(in, plan, cable.stack.content(), N) == attend(in, plan, gate.stack.content(), N));
+}
+
+// H_t = I where w_t = 0: what is left of a path is q·k.
+TEST_CASE("a path that transforms nothing is no encoding") {
+  BoundStack path("path", plain), nope("nope", plain);
+  std::fill(path.values[0].begin(), path.values[0].end(), 0.f);
+  const Inputs in(plain, 9);
+  const auto a = attend(in, path.plan(9), path.stack.content(), 9), b = attend(in, nope.plan(9), {}, 9);
+  for (size_t n = 0; n < a.size(); n++) CHECK(a[n] == doctest::Approx(b[n]).epsilon(1e-6).scale(1));
 }
 
 TEST_CASE("contextual positions survive NaN") {

@@ -34,3 +34,58 @@ def cable(s, p, parameters):
         return term
 
     return {"content": content}
+
+
+@reference(*[(options, *rest) for options in ("clip=3", "") for rest in CONTENT])
+def deberta(s, p, parameters, clip="32"):
+    N, H, D, K = len(p), s.heads, s.head_dim, int(clip)
+    keys, queries = (parameters(2 * K, H * D).reshape(2 * K, H, D) for _ in range(2))
+    delta = np.clip(np.arange(N)[:, None] - np.arange(N)[None, :] + K, 0, 2 * K - 1)
+    scale = 1 / math.sqrt(3 * D)
+
+    def content(q, k, x, raw):
+        return scale * (np.einsum("ihd,ijhd->hij", q, keys[delta]) + np.einsum("jhd,ijhd->hij", k, queries[delta.T]))
+
+    return {"content": content, "score_scale": scale}
+
+
+@reference(*[(options, *rest) for options in ("", "base=50:start=uniform") for rest in CONTENT])
+def pope(s, p, parameters, base="10000", start="zero"):
+    N, H, D = len(p), s.heads, s.head_dim
+    offset, speed = parameters(H, D), float(base) ** (-np.arange(D) / D)
+
+    def content(q, k, x, raw):
+        def polar(magnitude, angle):
+            return magnitude * np.exp(1j * angle)
+
+        turn = np.arange(N)[:, None, None] * speed
+        queries, keys = polar(softplus(q), turn), polar(softplus(k), turn + offset)
+        return np.einsum("ihd,jhd->hij", queries.conj(), keys).real / math.sqrt(D)
+
+    return {"content": content, "score_scale": 0.0}
+
+
+@reference(*[("", *rest) for rest in CONTENT[:2]])
+def path(s, p, parameters):
+    N, H, D, groups = len(p), s.heads, s.head_dim, s.kv_heads
+    W = parameters(groups * D, s.width).reshape(groups, D, s.width)
+    u, b = parameters(groups, s.width), parameters(groups)
+
+    def content(q, k, x, raw):
+        term = np.zeros((H, N, N))
+        for h in range(H):
+            g = h // (H // groups)
+            steps = []
+            for t in range(N):
+                w = W[g] @ x[t]
+                beta = 2 / (1 + math.exp(-(u[g] @ x[t] + b[g])))
+                steps.append(np.eye(D) - beta * np.outer(w, w) / (w @ w + 1e-6))
+            for i in range(N):
+                for j in range(i + 1):
+                    product = np.eye(D)
+                    for t in range(j + 1, i + 1):
+                        product = steps[t] @ product  # the newest is outermost
+                    term[h, i, j] = q[i, h] @ product @ k[j, h] / math.sqrt(D)
+        return term
+
+    return {"content": content, "score_scale": 0.0}

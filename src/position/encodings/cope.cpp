@@ -24,7 +24,7 @@ struct Cope {
       .doors = unsigned(Door::content), .options = options, .past = Past::degrades,
       .past_note = "Counts stop at the end of the table; what lies farther shares the last position.",
       .past_note_zh = "计数到表尾为止，更远的内容共用最后一个位置。",
-      .causal_only = true, .per_layer = true};
+      .causal_only = true, .per_layer = true, .reads_scores = true};
 
   Cope(const Options& o, const Shape& s)
       : head_dim(s.head_dim), gate_scale(o.flag("unscaled") ? std::sqrt(float(s.head_dim)) : 1) {
