@@ -46,6 +46,7 @@
   X(deberta)                    \
   X(pope)                       \
   X(path)                       \
+  X(data_dependent)             \
   X(window)                     \
   X(window_penalty)             \
   X(sinks)                      \

@@ -36,6 +36,7 @@ struct Descriptor {
   bool reads_input = false;   // its content term reads Sequence::x
   bool counts_tokens = false; // its content term counts tokens, so that it cannot follow numbers from the ids door
   bool reads_scores = false;  // its content term reads q·k, so that no other encoding may replace it
+  bool makes_scores = false;  // its content term computes q·k/√D itself, and sees nothing that others do to it
 };
 
 // The values of a descriptor's options, in its order.

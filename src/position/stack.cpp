@@ -103,18 +103,22 @@ Error Stack::add(std::string_view term) {
 
 // A rotation, a factor on q·k and a term that reads q·k: which of them can see each other?
 Error Stack::check_scores() const {
-  Encoding* scales = nullptr;
+  Encoding *scales = nullptr, *makes = nullptr;
   for (auto& e : encodings_) {
+    if (e->descriptor().makes_scores) makes = e.get();
     if (e->score_scale() < 0) continue;
     if (scales) return {std::string(scales->descriptor().name) + " and " + e->descriptor().name + " both set the factor on q·k; allowed: one of the two"};
     scales = e.get();
   }
-  if (!scales || scales->score_scale() > 0) return {};
   for (auto& e : encodings_) {
     const Descriptor& d = e->descriptor();
-    if (opens(d.doors, Door::rotation) || d.reads_scores)
-      return {std::string(scales->descriptor().name) + " replaces q·k, which " + d.name +
-              (d.reads_scores ? " reads" : " turns") + "; allowed: one of the two"};
+    const bool turns = opens(d.doors, Door::rotation);
+    if (makes && (turns || e->score_scale() >= 0))
+      return {std::string(makes->descriptor().name) + " computes q·k itself and does not see what " + d.name +
+              " does to it; allowed: one of the two"};
+    if (scales && scales->score_scale() == 0 && (turns || d.reads_scores))
+      return {std::string(scales->descriptor().name) + " replaces q·k, which " + d.name + (turns ? " turns" : " reads") +
+              "; allowed: one of the two"};
   }
   return {};
 }

@@ -28,6 +28,9 @@ struct Problem {
       for (float& x : in.q) x = 1 + 0.02f * x;
       for (float& x : in.k) x = -0.3f + 0.02f * x;
     }
+    // A leaky ReLU has one where its sum is 0: the units' biases, ±6, outweigh their inputs.
+    if (spec.starts_with("data_dependent"))
+      for (size_t unit = 0; unit < bound.values[1].size(); unit++) bound.values[1][unit] = unit % 2 ? 6 : -6;
     // A ReLU has one where its sum is 0. FIRE's units begin at 0.2, far from all inputs: these are 0, or 0.36 and more.
     if (spec == "fire")
       for (size_t unit = 0; unit < bound.values[0].size(); unit++) {
@@ -127,7 +130,7 @@ TEST_CASE("gradients where tables end, and of stacks") {
                            "learned_bias:clip=2", "rope:learned=true+t5+forget_gate+log_n", "shaw+window:width=3", "transformer_xl+window:width=2",
                            "sinusoidal+learned:overflow=clamp+alibi+t5", "random_sorted:max=9+t5:buckets=4:max_distance=5",
                            "random_sorted:max=9+rope:learned=true", "deberta:clip=2+rope", "pope:base=20+forget_gate+log_n", "path+window:width=3",
-                           "path+window:width=2+sinks:count=1", "content_bias+cable+alibi", "hierarchical:rows=2", "hierarchical:rows=2:overflow=clamp:alpha=0.7",
+                           "path+window:width=2+sinks:count=1", "content_bias+cable+alibi", "data_dependent:hidden=3+window:width=3+forget_gate", "hierarchical:rows=2", "hierarchical:rows=2:overflow=clamp:alpha=0.7",
                            "ssmax:bias=true+log_n:unclipped=true+temperature:floor=2", "ssmax+dilated:width=2+sinks:count=1",
                            "random_sorted:max=9+learned_bias:clip=3", "interpolated:factor=1.5+learned_bias:clip=2",
                            "kerple_log+kerple_power+alibi",

@@ -90,6 +90,9 @@ TEST_CASE("what is refused, and how") {
   CHECK(complaint("t5:scaled=false+deberta") == "t5 and deberta both set the factor on q·k; allowed: one of the two");
   CHECK(complaint("rope+path") == "path replaces q·k, which rope turns; allowed: one of the two");
   CHECK(complaint("cope+pope") == "pope replaces q·k, which cope reads; allowed: one of the two");
+  CHECK(complaint("data_dependent+rope") == "data_dependent computes q·k itself and does not see what rope does to it; allowed: one of the two");
+  CHECK(complaint("path+data_dependent") == "data_dependent computes q·k itself and does not see what path does to it; allowed: one of the two");
+  CHECK(complaint("alibi+data_dependent") == "");
   CHECK(complaint("rope+deberta") == "");
   CHECK(complaint("path+forget_gate") == "");
   CHECK(complaint("learned", shape(1, 2, 1 << 14, 1 << 24)) == "learned has 274877906944 parameters; allowed: at most 400000000");

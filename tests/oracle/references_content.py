@@ -89,3 +89,17 @@ def path(s, p, parameters):
         return term
 
     return {"content": content, "score_scale": 0.0}
+
+
+@reference(*[(options, *rest) for options in ("", "hidden=5") for rest in CONTENT])
+def data_dependent(s, p, parameters, hidden="32"):
+    H, N = s.heads, len(p)
+    W1, b1 = parameters(int(hidden), 2 * H), parameters(int(hidden))
+    W2, b2 = parameters(H, int(hidden)), parameters(H)
+    B = -np.array(alibi_slopes(H))[:, None, None] * np.abs(np.arange(N)[:, None] - np.arange(N)[None, :])
+
+    def content(q, k, x, raw):
+        units = np.einsum("uc,cij->uij", W1, np.concatenate([raw, B])) + b1[:, None, None]
+        return B + np.einsum("hu,uij->hij", W2, np.where(units > 0, units, 0.01 * units)) + b2[:, None, None]
+
+    return {"content": content}

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "position/catalogue.h"
+#include "position/slopes.h"
 
 namespace lw {
 namespace {
@@ -23,13 +24,8 @@ struct Alibi {
       .past_note = "Far keys fade out, so that longer inputs look like trained ones.",
       .past_note_zh = "远处的键逐渐淡出，更长的输入看起来与训练时相似。"};
 
-  Alibi(const Options& o, const Shape& s) : asymmetric_(o.flag("form")), heads_(s.heads) {
-    const int distinct = asymmetric_ ? (heads_ + 1) / 2 : heads_;
-    int power = 1;
-    while (power * 2 <= distinct) power *= 2;
-    for (int h = 1; h <= power; h++) slopes_.push_back(std::exp2(-8.0 * h / power));
-    for (int h = 1; int(slopes_.size()) < distinct; h += 2) slopes_.push_back(std::exp2(-4.0 * h / power));
-  }
+  Alibi(const Options& o, const Shape& s)
+      : asymmetric_(o.flag("form")), heads_(s.heads), slopes_(alibi_slopes(asymmetric_ ? (heads_ + 1) / 2 : heads_)) {}
   static Error check(const Options& o, const Shape& s) {
     if (!o.flag("form") || !s.causal) return {};
     return {"alibi:form is \"asymmetric\" with causal = true; allowed: symmetric"};
