@@ -55,11 +55,15 @@ export interface NativeEncoder {
   plan(positions: number, length: number, present: number): string;
   positions(out: number): void;
   input(out: number): void;
-  rotation(cosine: number, sine: number): void;
+  rotation(cosine: number, sine: number, key: boolean): void;
+  /** Angles at position 1 while `present` tokens are there, as doubles. */
+  frequencies(out: number, present: number): void;
   bias(out: number, queries: number, keys: number, offset: number): void;
   pattern(out: number, queries: number, keys: number, offset: number): void;
   scale(out: number): void;
   rotate(x: number, count: number, heads: number, first: number, key: boolean, adjoint: boolean): string;
+  /** The plan holds the positions that `count` tokens were rotated for, then those that they go to. */
+  turnOn(x: number, count: number, heads: number, key: boolean): void;
   attention(q: number, k: number, v: number, x: number, out: number, queries: number, keys: number, offset: number): string;
   parameters(): number;
   parameterCount(): number;

@@ -68,9 +68,16 @@ class Encoder {
   }
   void positions(double out) { std::copy(plan_.positions.begin(), plan_.positions.end(), at<double>(out)); }
   void input(double out) { std::copy(plan_.input.begin(), plan_.input.end(), at<float>(out)); }
-  void rotation(double cosine, double sine) {
-    std::copy(plan_.rotation.cosine.begin(), plan_.rotation.cosine.end(), at<float>(cosine));
-    std::copy(plan_.rotation.sine.begin(), plan_.rotation.sine.end(), at<float>(sine));
+  void rotation(double cosine, double sine, bool key) {
+    const auto& r = plan_.rotation;
+    const bool own = key && !r.key_cosine.empty();
+    std::copy_n((own ? r.key_cosine : r.cosine).data(), r.cosine.size(), at<float>(cosine));
+    std::copy_n((own ? r.key_sine : r.sine).data(), r.sine.size(), at<float>(sine));
+  }
+  void frequencies(double out, double present) {
+    const double one = 1;
+    for (auto& e : stack_.encodings())
+      if (opens(e->descriptor().doors, Door::rotation)) e->rotation({&one, 1}, int(present), at<double>(out));
   }
   void bias(double out, double queries, double keys, double offset) {
     float* row = at<float>(out);
@@ -105,6 +112,11 @@ class Encoder {
     if (in.error()) return in.error().text;
     if (plan_.rotation.pairs) lw::rotate(plan_.rotation, key ? lw::Side::key : lw::Side::query, at<float>(x), ptrdiff_t(vectors) * dim, tokens, vectors, dim, start, adjoint);
     return "";
+  }
+  // The plan holds the positions that the vectors were rotated for, then those that they go to.
+  void turn_on(double x, double count, double heads, bool key) {
+    const int n = int(count), vectors = int(heads), dim = stack_.shape().head_dim;
+    lw::turn_on(plan_.rotation, key ? Side::key : Side::query, at<float>(x), ptrdiff_t(vectors) * dim, n, vectors, dim, 0, n);
   }
   std::string attention(double q, double k, double v, double x, double out, double queries, double keys, double offset) {
     const Shape& s = stack_.shape();
@@ -301,6 +313,7 @@ EMSCRIPTEN_BINDINGS(lengthwise) {
       .function("describe", &Encoder::describe).function("plan", &Encoder::plan).function("positions", &Encoder::positions)
       .function("input", &Encoder::input).function("rotation", &Encoder::rotation).function("bias", &Encoder::bias)
       .function("pattern", &Encoder::pattern).function("scale", &Encoder::scale).function("rotate", &Encoder::rotate)
+      .function("turnOn", &Encoder::turn_on).function("frequencies", &Encoder::frequencies)
       .function("attention", &Encoder::attention).function("parameters", &Encoder::parameters)
       .function("parameterCount", &Encoder::parameter_count);
   class_<Model>("Model")

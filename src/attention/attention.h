@@ -41,6 +41,9 @@ struct AttentionGradient { float *dq, *dk, *dv; PlanGradient* plan; };
 // Rotates head vectors in place: x + t·stride + h·head_dim for t < count, h < heads, as queries or keys of token first + t;
 // adjoint turns the other way with the same gain: the backward of the forward, and its inverse where the gain is 1.
 void rotate(const Rotation& rotation, Side side, float* x, ptrdiff_t stride, int count, int heads, int head_dim, int first, bool adjoint);
+// Turns head vectors on that were rotated for tokens from + t, so that they are as if rotated for tokens to + t: cached keys
+// after those before them were dropped. A gain that both have is not applied again.
+void turn_on(const Rotation& rotation, Side side, float* x, ptrdiff_t stride, int count, int heads, int head_dim, int from, int to);
 // rotated: the rotated vectors, dx: gradient with respect to them; angle [·][pairs] of token first + t += …
 void rotate_angle_backward(const Rotation& rotation, const float* rotated, const float* dx, ptrdiff_t stride, int count,
                            int heads, int head_dim, int first, float* angle);

@@ -1,5 +1,7 @@
 // Rotation of pairs, in place: (a, b) → (a·cos − b·sin, b·cos + a·sin). Its backward is the same with the sine negated.
 // A gain stands in the cosines and sines.
+#include <vector>
+
 #include "attention/attention.h"
 #include "simd/simd.h"
 
@@ -55,18 +57,41 @@ void angle_gradient(const float* head, const float* dhead, int pairs, float* ang
   }
 }
 
+struct Turns { const Buffer<float> &cosine, &sine; };
+Turns turns_of(const Rotation& r, Side side) {
+  if (side == Side::key && !r.key_cosine.empty()) return {r.key_cosine, r.key_sine};
+  return {r.cosine, r.sine};
+}
+
 }  // namespace
 
 void rotate(const Rotation& rotation, Side side, float* x, ptrdiff_t stride, int count, int heads, int head_dim, int first, bool adjoint) {
   const int pairs = rotation.pairs;
   if (pairs == 0) return;
   const auto kernel = rotation.pairing == Pairing::half ? turn<true> : turn<false>;
-  const bool own = side == Side::key && !rotation.key_cosine.empty();
-  const Buffer<float> &cosine = own ? rotation.key_cosine : rotation.cosine, &sine = own ? rotation.key_sine : rotation.sine;
+  const Turns turns = turns_of(rotation, side);
   for (int t = 0; t < count; t++) {
     const size_t row = size_t(first + t) * pairs;
     for (int h = 0; h < heads; h++)
-      kernel(x + t * stride + ptrdiff_t(h) * head_dim, &cosine[row], &sine[row], pairs, adjoint ? -1 : 1);
+      kernel(x + t * stride + ptrdiff_t(h) * head_dim, &turns.cosine[row], &turns.sine[row], pairs, adjoint ? -1 : 1);
+  }
+}
+
+// The quotient of two turns, as of complex numbers.
+void turn_on(const Rotation& rotation, Side side, float* x, ptrdiff_t stride, int count, int heads, int head_dim, int from, int to) {
+  const int pairs = rotation.pairs;
+  if (pairs == 0) return;
+  const auto kernel = rotation.pairing == Pairing::half ? turn<true> : turn<false>;
+  const Turns turns = turns_of(rotation, side);
+  std::vector<float> cosine(pairs), sine(pairs);
+  for (int t = 0; t < count; t++) {
+    for (int k = 0; k < pairs; k++) {
+      const size_t old = size_t(from + t) * pairs + k, now = size_t(to + t) * pairs + k;
+      const double c = turns.cosine[old], s = turns.sine[old], square = c * c + s * s;
+      cosine[k] = float((turns.cosine[now] * c + turns.sine[now] * s) / square);
+      sine[k] = float((turns.sine[now] * c - turns.cosine[now] * s) / square);
+    }
+    for (int h = 0; h < heads; h++) kernel(x + t * stride + ptrdiff_t(h) * head_dim, cosine.data(), sine.data(), pairs, 1);
   }
 }
 

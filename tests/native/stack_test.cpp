@@ -273,6 +273,13 @@ TEST_CASE("rotations: norms up to the gain, far and fractional positions, turnin
           const int k = r.pairs + (d >= 2 * r.pairs ? 0 : r.pairing == Pairing::half ? d % r.pairs : d / 2);
           CHECK(y[d] == doctest::Approx(d < 2 * r.pairs ? x[d] * (cosine[k] * cosine[k] + sine[k] * sine[k]) : x[d]).epsilon(1e-5));
         }
+        // Turned on from token to token: as if it had been turned there at once.
+        std::vector<float> there = x, on = x;
+        rotate(r, side, there.data(), 16, 1, 1, 16, 2, false);
+        rotate(r, side, on.data(), 16, 1, 1, 16, 0, false);
+        turn_on(r, side, on.data(), 16, 1, 1, 16, 0, 1);
+        turn_on(r, side, on.data(), 16, 1, 1, 16, 1, 2);
+        for (int d = 0; d < 16; d++) CHECK(on[d] == doctest::Approx(there[d]).epsilon(1e-5).scale(1));
       }
     }
   }
