@@ -147,16 +147,37 @@ export class Encoding extends Handle<NativeEncoder> {
     });
   }
 
-  /** Cosines and sines of the rotation. @param tokens a length, or the positions of the tokens. */
-  rotation(tokens: number | ArrayLike<number>): Rotation {
+  /**
+   * Cosines and sines of the rotation, times the gain where there is one.
+   * @param tokens a length, or the positions of the tokens.
+   * @param options `side`: queries (default) or keys, which differ in xpos; `length` is how many tokens there are
+   * (default: up to the last position), for encodings that ask.
+   */
+  rotation(tokens: number | ArrayLike<number>, options: { side?: 'query' | 'key'; length?: number } = {}): Rotation {
+    check.keys('rotation options', options, ['side', 'length']);
+    const key = check.choice('side', options.side ?? 'query', ['query', 'key']) === 'key';
     return borrow(this.#core, (scratch) => {
-      const length = this.#plan(scratch, 'tokens', tokens);
+      const length = this.#plan(scratch, 'tokens', tokens, options.length);
       const { pairs, pairing } = this.#description;
       const size = length * pairs;
       const cosine = scratch.space(size * 4);
       const sine = scratch.space(size * 4);
-      if (pairs) this.native.rotation(cosine, sine);
+      if (pairs) this.native.rotation(cosine, sine, key);
       return { cos: readFloats(this.#core, cosine, size), sin: readFloats(this.#core, sine, size), pairs, pairing };
+    });
+  }
+
+  /**
+   * How far each pair turns from one position to the next, in radians: `inv_freq`. Empty without a rotation.
+   * @param options `length`: how many tokens there are (default 1), for encodings that ask.
+   */
+  inverseFrequencies(options: { length?: number } = {}): Float64Array<ArrayBuffer> {
+    check.keys('inverseFrequencies options', options, ['length']);
+    const length = check.count('length', options.length ?? 1, MOST_TOKENS);
+    return borrow(this.#core, (scratch) => {
+      const out = scratch.space(this.#description.pairs * 8);
+      this.native.frequencies(out, length);
+      return readDoubles(this.#core, out, this.#description.pairs);
     });
   }
 
@@ -178,14 +199,8 @@ export class Encoding extends Handle<NativeEncoder> {
     const side = check.choice('side', options.side ?? 'query', ['query', 'key']);
     const inverse = check.flag('inverse', options.inverse ?? false);
     if (check.flag('inPlace', options.inPlace ?? false) && !(x instanceof Float32Array)) throw new TypeError('x must be a Float32Array to be rotated in place');
-    const data = check.floats('x', x);
-    const vector = heads * this.#shape.headDim;
-    const count = Math.floor(data.length / vector);
-    check.exactly('x', data.length, Math.max(count, 1) * vector, `a multiple of ${heads} heads of ${this.#shape.headDim}`);
-    const where = typeof positions === 'object'
-      ? check.positions('positions', positions)
-      : consecutive(check.integer('positions', positions, -(2 ** 53) + 1, 2 ** 53 - 1 - count), count);
-    check.exactly('positions', where.length, count, `x with ${count} tokens`);
+    const { data, count } = this.#vectors(x, heads);
+    const where = placed('positions', positions, count);
     return borrow(this.#core, (scratch) => {
       this.#plan(scratch, 'positions', where, options.length);
       const block = scratch.floats(data);
@@ -194,6 +209,30 @@ export class Encoding extends Handle<NativeEncoder> {
       if (!options.inPlace) return result;
       data.set(result);
       return data;
+    });
+  }
+
+  /**
+   * Moves vectors that were rotated for positions `from` to positions `to`, for instance cached keys after tokens before
+   * them were dropped. Equals rotating the raw vectors at `to`: a gain is not applied again.
+   * @param x vectors `[count][heads][headDim]`.
+   * @param from the position of each token, or that of the first one, the others following; `to` likewise.
+   * @param options `heads` (default: the shape's key/value heads), `side`: keys (default) or queries.
+   */
+  reposition(
+    x: ArrayLike<number>, from: number | ArrayLike<number>, to: number | ArrayLike<number>, options: { heads?: number; side?: 'query' | 'key' } = {},
+  ): Float32Array<ArrayBuffer> {
+    check.keys('reposition options', options, ['heads', 'side']);
+    if (this.lengthDependent) throw new RangeError(`'${this.spec}' turns all keys anew when there are more; keep them unrotated`);
+    const heads = check.count('heads', options.heads ?? this.#shape.kvHeads);
+    const side = check.choice('side', options.side ?? 'key', ['query', 'key']);
+    const { data, count } = this.#vectors(x, heads);
+    const where = [...placed('from', from, count), ...placed('to', to, count)];
+    return borrow(this.#core, (scratch) => {
+      this.#plan(scratch, 'positions', where);
+      const block = scratch.floats(data);
+      this.native.turnOn(block, count, heads, side === 'key');
+      return readFloats(this.#core, block, data.length);
     });
   }
 
@@ -295,6 +334,14 @@ export class Encoding extends Handle<NativeEncoder> {
     this.#core.HEAPF32.set(values, this.native.parameters() / 4 + parameter.offset);
   }
 
+  #vectors(x: ArrayLike<number>, heads: number): { data: Float32Array; count: number } {
+    const data = check.floats('x', x);
+    const vector = heads * this.#shape.headDim;
+    const count = Math.floor(data.length / vector);
+    check.exactly('x', data.length, Math.max(count, 1) * vector, `a multiple of ${heads} heads of ${this.#shape.headDim}`);
+    return { data, count };
+  }
+
   #opens(door: Door): boolean {
     return this.#description.doors.includes(door);
   }
@@ -304,7 +351,7 @@ export class Encoding extends Handle<NativeEncoder> {
     if (typeof tokens !== 'object') {
       if (typeof tokens !== 'number') throw new TypeError(`${name} must be a number or an array of numbers, not ${check.describe(tokens)}`);
       const length = check.count(name, tokens, MOST_TOKENS);
-      succeed(this.native.plan(0, length, length));
+      succeed(this.native.plan(0, length, check.count('length', present ?? length, MOST_TOKENS)));
       return length;
     }
     const where = check.positions(name, tokens);
@@ -347,6 +394,13 @@ function checkOffset(offset: unknown): number {
   return check.integer('offset', offset, -MOST_TOKENS, MOST_TOKENS);
 }
 
-function consecutive(first: number, count: number): Float64Array {
-  return Float64Array.from({ length: count }, (_, i) => first + i);
+/** The positions of `count` tokens: as given, or counted from the first. */
+function placed(name: string, positions: number | ArrayLike<number>, count: number): Float64Array {
+  if (typeof positions !== 'object') {
+    const first = check.integer(name, positions, -(2 ** 53) + 1, 2 ** 53 - 1 - count);
+    return Float64Array.from({ length: count }, (_, i) => first + i);
+  }
+  const where = check.positions(name, positions);
+  check.exactly(name, where.length, count, `x with ${count} tokens`);
+  return where;
 }

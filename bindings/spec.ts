@@ -28,7 +28,7 @@ export function specText(spec: EncodingSpec): string {
 
 /** The core has a limit of its own for each layer; this one keeps texts beyond memory away from it. */
 function bounded(spec: string): string {
-  if (spec.length > 2 ** 20) throw new RangeError(`encoding has ${spec.length} characters; allowed: at most 4096 in each layer`);
+  if (spec.length > 2 ** 20) throw new RangeError(`encoding has ${spec.length} characters; allowed: at most 32768 in each layer`);
   return spec;
 }
 

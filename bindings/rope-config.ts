@@ -1,0 +1,229 @@
+// The rotary encoding of a Hugging Face config.json, in the spellings that files of all ages use.
+
+import * as check from './check.js';
+import type { EncodingShape, Pairing } from './encoding.js';
+import type { EncodingTerm } from './spec.js';
+
+/** What a config says about rotation: `lw.encoding(encoding, shape)` is it. */
+export interface RopeConfig {
+  encoding: EncodingTerm;
+  /** `heads`, `kvHeads`, `headDim`, `trainedLength`, as far as the config tells. */
+  shape: EncodingShape;
+  /** The kind of scaling, in today's spelling. */
+  type: RopeType;
+  theta: number;
+  /** How many dimensions of a head turn. */
+  rotaryDim: number;
+}
+
+export type RopeType = 'default' | 'linear' | 'dynamic' | 'ntk' | 'yarn' | 'longrope' | 'llama3' | 'proportional';
+
+export interface RopeConfigOptions {
+  /** Which layers, where the config tells them apart: 'full_attention', 'sliding_attention', … */
+  layerType?: string;
+  /** Default 'half', as transformers has it, and 'interleaved' for models known to pair neighbours. */
+  pairing?: Pairing;
+}
+
+type Json = Record<string, unknown>;
+interface Source { config: Json; block: Json; where: string; headDim: number; original: number | undefined }
+
+// Model types whose code in transformers rotates neighbours.
+const INTERLEAVED = ['gptj', 'codegen', 'cohere', 'cohere2', 'glm', 'glm4'];
+
+/**
+ * Reads `rope_parameters`, `rope_scaling`, `rope_theta`, `partial_rotary_factor`, `rotary_dim`, `rotary_pct` and their like.
+ * null, an empty block and 'default' all mean plain rotation. `mscale` and `mscale_all_dim` count only together, as in
+ * transformers. For models with a separate rotary part (`qk_rope_head_dim`) the shape is that part.
+ * @throws RangeError when something needed is missing, unknown, or said twice and differently; TypeError for a wrong kind.
+ */
+export function ropeFromConfig(config: object, options: RopeConfigOptions = {}): RopeConfig {
+  check.keys('ropeFromConfig options', options, ['layerType', 'pairing']);
+  const own = textPart(record('config', config));
+  const readings = blocks(own, options.layerType).map(({ block, where }) => read(own, block, where, options));
+  const [first, ...others] = readings as [RopeConfig, ...RopeConfig[]];
+  for (const other of others) {
+    if (JSON.stringify(other) !== JSON.stringify(first)) throw new RangeError('rope_parameters and rope_scaling say different things; allowed: one of them, or both alike');
+  }
+  return first;
+}
+
+/** The same for each layer, in order: by `layer_types`, by `sliding_window_pattern` (every n-th is full), or all alike. */
+export function ropeLayersFromConfig(config: object, options: Omit<RopeConfigOptions, 'layerType'> = {}): RopeConfig[] {
+  check.keys('ropeLayersFromConfig options', options, ['pairing']);
+  const own = textPart(record('config', config));
+  const types = own.layer_types;
+  if (Array.isArray(types)) return types.map((layerType) => ropeFromConfig(own, { ...options, layerType: String(layerType) }));
+  const layers = Array.from({ length: check.count('num_hidden_layers', own.num_hidden_layers ?? own.n_layer, 4096) }, (_, i) => i);
+  if (layerTypes(own).length === 0) return layers.map(() => ropeFromConfig(own, options));
+  const period = check.count('sliding_window_pattern', own.sliding_window_pattern);
+  return layers.map((i) => ropeFromConfig(own, { ...options, layerType: (i + 1) % period ? 'sliding_attention' : 'full_attention' }));
+}
+
+function read(config: Json, block: Json, where: string, options: RopeConfigOptions): RopeConfig {
+  const heads = size(config, ['num_attention_heads', 'n_head']);
+  const width = size(config, ['hidden_size', 'n_embd']);
+  const headDim = size(config, ['qk_rope_head_dim']) ?? size(config, ['head_dim']) ?? derived(width, heads);
+  const original = size(block, ['original_max_position_embeddings'], where) ?? size(config, ['original_max_position_embeddings']);
+  const source: Source = { config, block, where, headDim, original };
+  const type = typeOf(block, where);
+  const theta = number(block, ['rope_theta'], where) ?? number(config, ['rope_theta', 'rotary_emb_base']) ?? 10000;
+  const rotaryDim = rotaryDimOf(source);
+  const pairing = options.pairing ?? (config.rope_interleave === true || INTERLEAVED.includes(String(config.model_type)) ? 'interleaved' : 'half');
+  const encoding: EncodingTerm = { ...READERS[type](source), base: theta, pairing: check.choice('pairing', pairing, ['interleaved', 'half']) };
+  if (rotaryDim !== headDim) encoding.fraction = rotaryDim / headDim;
+  const shape: EncodingShape = { headDim };
+  if (heads !== undefined) shape.heads = heads;
+  const kvHeads = size(config, ['num_key_value_heads']);
+  if (kvHeads !== undefined && heads !== undefined) shape.kvHeads = kvHeads;
+  const trained = original ?? size(config, ['max_position_embeddings', 'n_positions']);
+  if (trained !== undefined) shape.trainedLength = trained;
+  return { encoding, shape, type, theta, rotaryDim };
+}
+
+// What each type needs of its block, and the encoding it is.
+const READERS: Record<RopeType, (source: Source) => EncodingTerm> = {
+  default: () => ({ name: 'rope' }),
+  linear: (s) => ({ name: 'rope', factor: needed(s, 'factor') }),
+  proportional: (s) => ({ name: 'rope', proportional: true, factor: number(s.block, ['factor'], s.where) ?? 1 }),
+  ntk: (s) => ({ name: 'ntk', factor: needed(s, 'factor') }),
+  dynamic: (s): EncodingTerm => number(s.block, ['alpha'], s.where) === undefined
+    ? { name: 'dynamic_ntk', factor: needed(s, 'factor'), original: originalOf(s) }
+    : { name: 'ntk', factor: needed(s, 'alpha') }, // Hunyuan: a fixed base
+  llama3: (s) => ({
+    name: 'llama3', factor: needed(s, 'factor'), low: needed(s, 'low_freq_factor'), high: needed(s, 'high_freq_factor'), original: originalOf(s, false),
+  }),
+  yarn: (s) => {
+    const encoding: EncodingTerm = { name: 'yarn', factor: needed(s, 'factor'), original: originalOf(s) };
+    for (const key of ['beta_fast', 'beta_slow', 'attention_factor'] as const) {
+      const value = number(s.block, [key], s.where);
+      if (value !== undefined) encoding[key] = value;
+    }
+    if (s.block.truncate !== undefined) encoding.truncate = check.flag(`${s.where}.truncate`, s.block.truncate);
+    const [mscale, all] = [number(s.block, ['mscale'], s.where), number(s.block, ['mscale_all_dim'], s.where)];
+    if (mscale && all) Object.assign(encoding, { mscale, mscale_all_dim: all });
+    if (mscale && all && /^deepseek/.test(String(s.config.model_type))) encoding.score_correction = true;
+    return encoding;
+  },
+  longrope: (s) => {
+    const longest = size(s.config, ['max_position_embeddings']);
+    const ratio = s.original && longest ? longest / s.original : needed(s, 'factor');
+    const encoding: EncodingTerm = {
+      name: 'longrope', factor: Math.max(ratio, 1), original: originalOf(s), short_factor: factors(s, 'short_factor'), long_factor: factors(s, 'long_factor'),
+    };
+    const [short, long] = [number(s.block, ['short_mscale'], s.where), number(s.block, ['long_mscale'], s.where)];
+    if (short !== long) throw new RangeError(`${s.where} has short_mscale = ${short} and long_mscale = ${long}; allowed: both alike, or neither`);
+    const factor = number(s.block, ['attention_factor'], s.where) ?? long;
+    if (factor !== undefined) encoding.attention_factor = factor;
+    return encoding;
+  },
+};
+
+const TYPES = Object.keys(READERS) as RopeType[];
+const SPELLINGS: Record<string, RopeType> = { su: 'longrope' };
+
+function typeOf(block: Json, where: string): RopeType {
+  const [now, before] = [block.rope_type, block.type].map((name) => (typeof name === 'string' ? SPELLINGS[name] ?? name : name ?? undefined));
+  if (now !== undefined && before !== undefined && now !== before) throw new RangeError(`${where} has rope_type '${now}' and type '${before}'; allowed: one of them, or both alike`);
+  const type = now ?? before;
+  if (type === undefined) {
+    const scaled = ['factor', 'short_factor', 'long_factor', 'alpha'].find((key) => block[key] !== undefined && block[key] !== null);
+    if (scaled) throw new RangeError(`${where} has ${scaled} but no rope_type; allowed: ${TYPES.join(', ')}`);
+    return 'default';
+  }
+  if (!TYPES.includes(type as RopeType)) throw new RangeError(`${where}.rope_type is '${check.shorten(String(type))}'; allowed: ${TYPES.join(', ')}, su`);
+  return type as RopeType;
+}
+
+// rotary_dim counts dimensions, the others are shares of the head. All that are there must mean the same.
+function rotaryDimOf({ config, block, where, headDim }: Source): number {
+  const inside = number(block, ['partial_rotary_factor'], where);
+  const found: [string, number][] = inside === undefined ? [] : [[`${where}.partial_rotary_factor`, share(headDim, inside)]];
+  if (inside === undefined) {
+    for (const key of ['partial_rotary_factor', 'rotary_pct', 'rotary_emb_fraction']) {
+      const value = number(config, [key]);
+      if (value !== undefined) found.push([key, share(headDim, value)]);
+    }
+    const count = size(config, ['rotary_dim']);
+    if (count !== undefined) found.push(['rotary_dim', count]);
+  }
+  const [first, ...others] = found;
+  for (const [name, dim] of others) {
+    if (dim !== first![1]) throw new RangeError(`${first![0]} and ${name} give ${first![1]} and ${dim} rotary dimensions; allowed: the same`);
+  }
+  if (first && (first[1] < 2 || first[1] > headDim)) throw new RangeError(`${first[0]} gives ${first[1]} rotary dimensions; allowed: 2 to head_dim (${headDim})`);
+  return first?.[1] ?? headDim;
+}
+
+const share = (headDim: number, part: number) => 2 * Math.floor((headDim * part + 1e-9) / 2);
+
+/** The blocks that speak of these layers: rope_parameters, rope_scaling, or an empty one. */
+function blocks(config: Json, layerType: string | undefined): { block: Json; where: string }[] {
+  const types = layerTypes(config);
+  if (types.length && !types.includes(layerType ?? '')) {
+    throw new RangeError(`layerType is ${layerType === undefined ? 'missing' : `'${layerType}'`}; this config tells apart ${types.join(', ')}`);
+  }
+  if (layerType === 'sliding_attention' && config.rope_local_base_freq !== undefined) {
+    return [{ block: { rope_theta: config.rope_local_base_freq }, where: 'rope_local_base_freq' }]; // Gemma 3: no scaling here
+  }
+  const found = ['rope_parameters', 'rope_scaling'].filter((key) => config[key] !== undefined && config[key] !== null).map((key) => {
+    const all = record(key, config[key]);
+    return nestedTypes(all).length ? { block: record(`${key}.${layerType}`, all[layerType!]), where: `${key}.${layerType}` } : { block: all, where: key };
+  });
+  return found.length ? found : [{ block: {}, where: 'rope_parameters' }];
+}
+
+/** Layer types that turn differently; empty when all turn alike. */
+function layerTypes(config: Json): string[] {
+  for (const key of ['rope_parameters', 'rope_scaling']) {
+    const types = typeof config[key] === 'object' && config[key] ? nestedTypes(config[key] as Json) : [];
+    if (types.length) return types;
+  }
+  return config.rope_local_base_freq === undefined ? [] : ['full_attention', 'sliding_attention'];
+}
+
+const nestedTypes = (block: Json) => Object.keys(block).filter((key) => typeof block[key] === 'object' && block[key] !== null && !Array.isArray(block[key]));
+
+/** Models of several kinds of input keep the language model's config inside. */
+function textPart(config: Json): Json {
+  return typeof config.text_config === 'object' && config.text_config !== null ? { ...config, ...(config.text_config as Json) } : config;
+}
+
+function record(name: string, value: unknown): Json {
+  check.object(name, value);
+  return value as Json;
+}
+
+function number(from: Json, keys: string[], where?: string): number | undefined {
+  const key = keys.find((name) => from[name] !== undefined && from[name] !== null);
+  return key === undefined ? undefined : check.finite(where ? `${where}.${key}` : key, from[key]);
+}
+
+function size(from: Json, keys: string[], where?: string): number | undefined {
+  const key = keys.find((name) => from[name] !== undefined && from[name] !== null);
+  return key === undefined ? undefined : check.count(where ? `${where}.${key}` : key, from[key]);
+}
+
+function needed({ block, where }: Source, key: string): number {
+  const value = number(block, [key], where);
+  if (value === undefined) throw new RangeError(`${where}.${key} is missing; ${typeOf(block, where)} needs it`);
+  return value;
+}
+
+function factors({ block, where }: Source, key: string): number[] {
+  if (block[key] === undefined) throw new RangeError(`${where}.${key} is missing; longrope needs it`);
+  return Array.from(check.numbers(`${where}.${key}`, block[key]), (x, i) => check.finite(`${where}.${key}[${i}]`, x));
+}
+
+/** The length trained on, before scaling. */
+function originalOf({ config, block, where, original }: Source, orLongest = true): number {
+  const length = original ?? (orLongest ? size(config, ['max_position_embeddings', 'n_positions']) : undefined);
+  if (length === undefined) throw new RangeError(`${where}.original_max_position_embeddings is missing; ${typeOf(block, where)} needs it`);
+  return length;
+}
+
+function derived(width: number | undefined, heads: number | undefined): number {
+  if (width === undefined || heads === undefined) throw new RangeError('head_dim is missing; without it hidden_size and num_attention_heads are needed');
+  if (width % heads) throw new RangeError(`hidden_size is ${width}; without head_dim it must be a multiple of num_attention_heads (${heads})`);
+  return width / heads;
+}
