@@ -53,6 +53,8 @@ export interface NativeEncoder {
   describe(): string;
   /** Builds the plan the getters below read: numbers (double) of `length` tokens, or 0 for 0 … length − 1. */
   plan(positions: number, length: number, present: number): string;
+  /** Which tokens the next plans are about: `count` int32 at `values`. */
+  tokens(values: number, count: number): string;
   positions(out: number): void;
   input(out: number): void;
   rotation(cosine: number, sine: number, key: boolean): void;

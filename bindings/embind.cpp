@@ -41,6 +41,7 @@ class Encoder {
     Error e = read(request, shape);
     if (!e) e = Stack::make(spec, shape, encoder->stack_);
     if (!e) e = encoder->bind(uint64_t(seed));
+    if (!e && !encoder->tokens_.assign(1, 0)) e = out_of_memory("the tokens", 4);
     return made(std::move(e), std::move(encoder));
   }
   std::string describe() {
@@ -50,6 +51,7 @@ class Encoder {
     json.field("pairs", double(plan_.rotation.pairs)).field("pairing", plan_.rotation.pairing == Pairing::half ? "half" : "interleaved");
     json.field("scoreScale", double(plan_.score_scale));
     json.field("embeddingScale", double(plan_.embedding_scale)).field("lengthDependent", stack_.length_dependent());
+    json.field("readsTokens", stack_.reads_tokens());
     json.field("readsInput", std::any_of(stack_.encodings().begin(), stack_.encodings().end(), [](auto& e) { return e->descriptor().reads_input; }));
     json.field("learned", stack_.learned()).key("parameters").open('[');
     for (Parameter* p : stack_.parameters())
@@ -63,8 +65,16 @@ class Encoder {
     in.integer("length", length, 1, 1 << 24, n);
     in.integer("present", present, 0, 1 << 24, now);
     if (in.error()) return in.error().text;
-    Error e = positions ? stack_.plan(std::span<const double>(at<double>(positions), n), now, nullptr, plan_) : stack_.plan(n, now, nullptr, plan_);
+    if (stack_.reads_tokens() && tokens_.size() != size_t(n))
+      return "tokens has " + shown(double(tokens_.size())) + " entries; allowed with '" + stack_.spec() + "', which looks at which tokens there are: " + shown(n);
+    Error e = positions ? stack_.plan(std::span<const double>(at<double>(positions), n), now, nullptr, plan_, tokens_.data())
+                        : stack_.plan(n, now, nullptr, plan_, tokens_.data());
     return e.text;
+  }
+  std::string tokens(double values, double count) {
+    if (!tokens_.resize(size_t(count))) return out_of_memory("the tokens", 4 * count).text;
+    std::copy_n(at<int>(values), size_t(count), tokens_.data());
+    return "";
   }
   void positions(double out) { std::copy(plan_.positions.begin(), plan_.positions.end(), at<double>(out)); }
   void input(double out) { std::copy(plan_.input.begin(), plan_.input.end(), at<float>(out)); }
@@ -149,6 +159,7 @@ class Encoder {
     stack_.initialise(random);
     return {};
   }
+  Buffer<int> tokens_;  // which tokens a plan is about, for stacks that look at them
   Stack stack_;
   Plan plan_;
   Buffer<float> parameters_;
@@ -310,7 +321,7 @@ EMSCRIPTEN_BINDINGS(lengthwise) {
 
   class_<Encoder>("Encoder")
       .class_function("make", &Encoder::make, allow_raw_pointers())
-      .function("describe", &Encoder::describe).function("plan", &Encoder::plan).function("positions", &Encoder::positions)
+      .function("describe", &Encoder::describe).function("plan", &Encoder::plan).function("tokens", &Encoder::tokens).function("positions", &Encoder::positions)
       .function("input", &Encoder::input).function("rotation", &Encoder::rotation).function("bias", &Encoder::bias)
       .function("pattern", &Encoder::pattern).function("scale", &Encoder::scale).function("rotate", &Encoder::rotate)
       .function("turnOn", &Encoder::turn_on).function("frequencies", &Encoder::frequencies)

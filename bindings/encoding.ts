@@ -59,6 +59,7 @@ interface Description {
   spec: string;
   doors: Door[];
   readsInput: boolean;
+  readsTokens: boolean;
   pairs: number;
   pairing: Pairing;
   scoreScale: number;
@@ -126,6 +127,15 @@ export class Encoding extends Handle<NativeEncoder> {
   /** Whether it has learned parameters. */
   get learned(): boolean { return this.#description.learned; }
   get shape(): Required<Omit<EncodingShape, 'seed'>> { return { ...this.#shape }; }
+
+  /** Whether it looks at which tokens there are: then {@link setTokens} comes first. */
+  get readsTokens(): boolean { return this.#description.readsTokens; }
+
+  /** Says which tokens the following calls are about, for encodings that look at them. @param tokens their ids, one for each position. */
+  setTokens(tokens: ArrayLike<number>): void {
+    const ids = check.tokens('tokens', tokens, 2 ** 31);
+    borrow(this.#core, (scratch) => succeed(this.native.tokens(scratch.integers(ids), ids.length)));
+  }
 
   /** The numbers that tokens carry after the ids door. @param tokens a length, or the numbers before it. */
   positions(tokens: number | ArrayLike<number>): Float64Array<ArrayBuffer> {

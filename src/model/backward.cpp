@@ -30,7 +30,8 @@ Error Transformer::backward(const int* tokens, int batch, int length, const floa
   auto [dx, dn, dread, dqkv, dup, dactive] = at;  // dx: gradient of the residual stream
 
   for (size_t s = 0; s < stacks_.size(); s++) {
-    if (Error e = stacks_[s].size_gradient(plans_[s], plan_gradients_[s])) return e;
+    for (int b = 0; b < sequences_planned_; b++)
+      if (Error e = stacks_[s].size_gradient(plan_of(int(s), b), plan_gradients_[s * sequences_planned_ + b])) return e;
     for (auto& term : contents_[s]) if (!term->begin(length)) return out_of_memory("the content term", 8.0 * length);
   }
   const Activations& a = activations_;
@@ -40,6 +41,13 @@ Error Transformer::backward(const int* tokens, int batch, int length, const floa
     const Activations::Layer& kept = a.layers[l];
     const LayerTensors& t = layers_[l];
     const int s = stacks_.size() > 1 ? l : 0, r = int(rows);
+    if (Encoding* mixer = l == 0 ? stacks_[0].mixer() : nullptr) {
+      std::copy_n(dx, rows * d, dn);  // the gradient behind the mixing
+      for (int b = 0; b < batch; b++) {
+        const size_t at = size_t(b) * length * d;
+        mixer->mix_backward(a.unmixed + at, length, dn + at, dx + at);
+      }
+    }
     linear_backward(dactive, g + t.w2, dx, kept.active, p + t.w2, r, c.hidden, c.width, a.scratch, false);
     if (c.activation == Activation::swiglu) swiglu_backward(dup, dactive, kept.up, r, c.hidden);
     else gelu_backward(dup, dactive, kept.up, rows * c.hidden);
@@ -56,22 +64,22 @@ Error Transformer::backward(const int* tokens, int batch, int length, const floa
       Sequence sequence{0, length, kept.norm1 + row * d, in.q, in.k, in.q_stride, in.k_stride};
       bool fits = true;
       for (auto& term : contents_[s]) fits = fits && term->sequence(sequence);
-      fits = fits && attention_backward(in, plans_[s], contents_[s], kept.read + row * d, dread + row * d, c.width,
-                                        kept.lse + row * c.heads, {dq, dk, dv, &plan_gradients_[s]}, attention_scratch_);
+      fits = fits && attention_backward(in, plan_of(s, b), contents_[s], kept.read + row * d, dread + row * d, c.width,
+                                        kept.lse + row * c.heads, {dq, dk, dv, &gradient_of(s, b)}, attention_scratch_);
       if (!fits) return out_of_memory("the backward pass of attention", 16.0 * rows * d);
       for (auto& term : contents_[s]) term->sequence_backward(sequence, dn + row * d, dq, dk);
     }
     linear_backward(dn, g + t.wq, dqkv, kept.norm1, p + t.wq, r, c.width, c.qkv_width(), a.scratch, true);
     normalise_backward(dn, kept.x, t.attention_norm, t.attention_norm_bias, kept.statistics1, dx, g, r);
   }
-  embedding_backward(g + embedding_, dx, tokens, int(rows), c.width, plans_[0].embedding_scale);
-  Buffer<float>& input = plan_gradients_[0].input;
-  if (!input.empty())
+  embedding_backward(g + embedding_, dx, tokens, int(rows), c.width, plan_of(0, 0).embedding_scale);
+  if (!gradient_of(0, 0).input.empty())
     for (size_t r = 0; r < rows; r++)
-      for (size_t i = 0; i < d; i++) input[(r % length) * d + i] += dx[r * d + i];
+      for (size_t i = 0; i < d; i++) gradient_of(0, int(r / length)).input[(r % length) * d + i] += dx[r * d + i];
   for (size_t s = 0; s < stacks_.size(); s++) {
     for (auto& term : contents_[s]) term->end_backward();
-    if (Error e = stacks_[s].plan_backward(plans_[s], 0, plan_gradients_[s])) return e;
+    for (int b = 0; b < sequences_planned_; b++)
+      if (Error e = stacks_[s].plan_backward(plan_of(int(s), b), 0, gradient_of(int(s), b))) return e;
   }
   return {};
 }

@@ -14,7 +14,7 @@ namespace lw {
 
 // Every activation once: first pass counts, second pass places.
 template <class Take>
-static void lay_out(const ModelConfig& c, size_t rows, size_t lse_rows, bool keep, Activations& a, Take take) {
+static void lay_out(const ModelConfig& c, size_t rows, size_t lse_rows, bool keep, bool mixes, Activations& a, Take take) {
   size_t d = c.width, up = c.up_width();
   a.layers.resize(keep ? c.layers : 1);
   for (auto& l : a.layers) {
@@ -22,7 +22,7 @@ static void lay_out(const ModelConfig& c, size_t rows, size_t lse_rows, bool kee
     take(l.read, rows * d), take(l.lse, lse_rows * c.heads), take(l.middle, rows * d);
     take(l.norm2, rows * d), take(l.statistics2, 2 * rows), take(l.up, rows * up), take(l.active, rows * c.hidden);
   }
-  take(a.last, rows * d), take(a.norm, rows * d), take(a.statistics, 2 * rows);
+  take(a.last, rows * d), take(a.norm, rows * d), take(a.statistics, 2 * rows), take(a.unmixed, mixes ? rows * d : 0);
   size_t scratch = 0;
   for (auto [in, out] : {std::pair<int, int>{c.width, c.qkv_width()}, {c.width, c.width}, {c.width, c.up_width()},
                          {c.hidden, c.width}, {c.width, c.vocabulary}})
@@ -34,10 +34,11 @@ Error Transformer::reserve(int rows, int lse_rows, bool keep) {
   auto rounded = [](size_t n) { return (n + 15) / 16 * 16; };
   double bytes = 0;
   size_t total = 0;
-  lay_out(config_, rows, lse_rows, keep, activations_, [&](float*&, size_t n) { total += rounded(n), bytes += 4.0 * n; });
+  const bool mixes = stacks_[0].mixer();
+  lay_out(config_, rows, lse_rows, keep, mixes, activations_, [&](float*&, size_t n) { total += rounded(n), bytes += 4.0 * n; });
   if (bytes > 3.9e9 || !activations_.arena.resize(total)) return out_of_memory("the activations", bytes);
   float* next = activations_.arena.data();
-  lay_out(config_, rows, lse_rows, keep, activations_, [&](float*& p, size_t n) { p = next, next += rounded(n); });
+  lay_out(config_, rows, lse_rows, keep, mixes, activations_, [&](float*& p, size_t n) { p = next, next += rounded(n); });
   return {};
 }
 
@@ -47,15 +48,18 @@ void Transformer::normalise(const float* x, size_t gain, size_t bias, float* y, 
   else layer_norm(y, statistics, statistics + rows, x, p + gain, p + bias, rows, config_.width, config_.norm_epsilon);
 }
 
-Error Transformer::plan(int length, Random* random) {
+Error Transformer::plan(const int* tokens, int batch, int length, Random* random) {
   Random* draw = nullptr;
   Random copy;
+  sequences_planned_ = 1;
+  for (auto& stack : stacks_) if (stack.reads_tokens()) sequences_planned_ = batch;
+  plans_.resize(stacks_.size() * sequences_planned_), plan_gradients_.resize(plans_.size());
   for (size_t s = 0; s < stacks_.size(); s++) {
     Stack& stack = stacks_[s];
-    bool fixed = !stack.learned() && !opens(stack.doors(), Door::ids);
-    if (!(fixed && planned_length_ == length)) {
-      if (random) copy = *random, draw = &copy;  // every layer draws the same ids
-      if (Error e = stack.plan(length, 0, draw, plans_[s])) return e;
+    bool fixed = !stack.learned() && !opens(stack.doors(), Door::ids) && sequences_planned_ == 1;
+    for (int b = 0; b < sequences_planned_ && !(fixed && planned_length_ == length); b++) {
+      if (random) copy = *random, draw = &copy;  // every layer and sequence draws the same ids
+      if (Error e = stack.plan(length, 0, draw, plans_[s * sequences_planned_ + b], tokens + size_t(b) * length)) return e;
     }
     for (auto& term : contents_[s]) if (!term->begin(length)) return out_of_memory("the content term", 8.0 * length);
   }
@@ -64,14 +68,36 @@ Error Transformer::plan(int length, Random* random) {
   return {};
 }
 
-void Transformer::embed(const int* tokens, const Pass& pass, const Plan& plan, float* x) {
+void Transformer::embed(const int* tokens, const Pass& pass, float* x) {
   int d = config_.width;
-  embedding(x, parameters_.data() + embedding_, tokens, pass.rows, d, plan.embedding_scale);
-  if (plan.input.empty()) return;
+  const Plan& first = pass.decoding ? pass.decoding->plans[0] : plan_of(0, 0);
+  embedding(x, parameters_.data() + embedding_, tokens, pass.rows, d, first.embedding_scale);
+  if (first.input.empty()) return;
   for (int r = 0; r < pass.rows; r++) {
+    const Plan& plan = pass.decoding ? first : plan_of(0, r / pass.length);
     const float* vector = plan.input.data() + size_t(pass.offset + r % pass.length) * d;
     for (int i = 0; i < d; i++) x[size_t(r) * d + i] += vector[i];
   }
+}
+
+// y = unmixed + what an encoding mixes into it from neighbours, sequence by sequence.
+Error Transformer::mix(const Pass& pass, float* y) {
+  Encoding& mixer = *stacks_[0].mixer();
+  const size_t d = config_.width;
+  const float* x = activations_.unmixed;
+  std::copy_n(x, pass.rows * d, y);
+  if (!pass.decoding) {
+    for (int b = 0; b < pass.batch; b++) mixer.mix(x + b * pass.length * d, 0, pass.length, y + b * pass.length * d);
+    return {};
+  }
+  Buffer<float>& tail = pass.decoding->tail;  // earlier rows, then the new ones
+  const size_t before = tail.size();
+  if (!tail.resize(before + pass.rows * d)) return out_of_memory("the input mixed from neighbours", 4.0 * pass.rows * d);
+  std::copy_n(x, pass.rows * d, tail.data() + before);
+  mixer.mix(tail.data(), int(before / d), pass.rows, y);
+  const size_t kept = std::min(tail.size(), mixer.reach() * d);
+  std::memmove(tail.data(), tail.end() - kept, kept * sizeof(float));
+  return tail.resize(kept) ? Error{} : out_of_memory("the input mixed from neighbours", 4.0 * kept);
 }
 
 AttentionInput Transformer::attention_input(const Activations::Layer& a, int first_row, int length) const {
@@ -106,7 +132,7 @@ Error Transformer::attend(int layer, const Activations::Layer& a, const Pass& pa
       int row = b * pass.length;
       AttentionInput in = attention_input(a, row, pass.length);
       for (auto& term : contents_[s]) fits = fits && term->sequence(sequence_of(in, 0, a.norm1 + size_t(row) * d));
-      fits = fits && attention(in, plans_[s], contents_[s], a.read + size_t(row) * d, d, a.lse + size_t(row) * config_.heads, attention_scratch_);
+      fits = fits && attention(in, plan_of(s, b), contents_[s], a.read + size_t(row) * d, d, a.lse + size_t(row) * config_.heads, attention_scratch_);
     }
   }
   if (!fits) return out_of_memory("attention", 16.0 * (pass.offset + pass.length) * config_.width);
@@ -135,12 +161,14 @@ Error Transformer::block(int layer, const Activations::Layer& a, float* next, co
 Error Transformer::forward(const int* tokens, int batch, int length, bool keep, Random* random) {
   Pass pass{batch, length, batch * length, 0, nullptr};
   if (Error e = reserve(pass.rows, pass.rows, keep)) return e;
-  if (Error e = plan(length, random)) return e;
+  if (Error e = plan(tokens, batch, length, random)) return e;
   Activations& a = activations_;
-  embed(tokens, pass, plans_[0], a.layers[0].x);
+  embed(tokens, pass, a.layers[0].x);
   for (int l = 0; l < config_.layers; l++) {
     float* next = l + 1 == config_.layers ? a.last : a.layers[keep ? l + 1 : 0].x;
-    if (Error e = block(l, a.layers[keep ? l : 0], next, pass)) return e;
+    const bool mixes = l == 0 && stacks_[0].mixer();
+    if (Error e = block(l, a.layers[keep ? l : 0], mixes ? a.unmixed : next, pass)) return e;
+    if (mixes) if (Error e = mix(pass, next)) return e;
   }
   normalise(a.last, final_norm_, final_norm_bias_, a.norm, a.statistics, pass.rows);
   return {};
@@ -186,19 +214,27 @@ void Transformer::reset_cache() {
   decoding_ = {};
 }
 
-// The plans cover a capacity that doubles. An encoding that hands out ids gives other numbers for another capacity, so
-// its keys are made anew; that happens once per doubling.
-Error Transformer::grow_cache(int tokens) {
+// The plans cover a capacity that doubles; where tokens are read, the tokens that there are. Where a longer plan gives
+// cached tokens other numbers, their keys are made anew.
+Error Transformer::grow_cache(const int* tokens, int count) {
   DecodingState& state = decoding_;
-  bool ids = false, per_step = false;
-  for (auto& stack : stacks_) ids = ids || opens(stack.doors(), Door::ids), per_step = per_step || stack.length_dependent();
-  int planned = state.planned, capacity = tokens > planned ? std::max({tokens, 2 * planned, 64}) : planned;
+  const int cached = this->cached(), total = cached + count, planned = state.planned;
+  bool per_step = false, reads = false;
+  for (auto& stack : stacks_) per_step = per_step || stack.length_dependent(), reads = reads || stack.reads_tokens();
+  int capacity = reads ? total : total > planned ? std::max({total, 2 * planned, 64}) : planned;
   if (capacity == planned && !per_step) return {};
+  std::vector<int> all;
+  if (reads) all = state.tokens, all.insert(all.end(), tokens, tokens + count);
   state.plans.resize(stacks_.size());
+  bool moved = false;
   for (size_t s = 0; s < stacks_.size(); s++) {
-    Error e = stacks_[s].plan(capacity, tokens, nullptr, state.plans[s]);
-    if (e && capacity > tokens) e = stacks_[s].plan(capacity = tokens, tokens, nullptr, state.plans[s]);  // a table may end here
+    Plan& plan = state.plans[s];
+    std::vector<double> before;
+    if (opens(stacks_[s].doors(), Door::ids) && cached) before.assign(plan.positions.begin(), plan.positions.begin() + cached);
+    Error e = stacks_[s].plan(capacity, total, nullptr, plan, all.data());
+    if (e && capacity > total) e = stacks_[s].plan(capacity = total, total, nullptr, plan, all.data());  // a table may end here
     if (e) return e;
+    moved = moved || !std::equal(before.begin(), before.end(), plan.positions.begin());
   }
   state.planned = capacity;
   if (state.layers.empty()) {
@@ -210,9 +246,9 @@ Error Transformer::grow_cache(int tokens) {
   if (capacity == planned) return {};
   for (auto& terms : state.contents)
     for (auto& term : terms) if (!term->begin(capacity)) return out_of_memory("the content term", 8.0 * capacity);
-  if (ids && planned) {
+  if (moved) {
     std::vector<int> old = std::move(state.tokens);
-    state.tokens.clear();
+    state.tokens.clear(), state.tail.clear();
     for (auto& cache : state.layers) cache.clear();
     return feed(old.data(), int(old.size()), nullptr);
   }
@@ -233,16 +269,20 @@ Error Transformer::feed(const int* tokens, int count, float* out) {
     reset_cache();
     return feed(all.data(), int(all.size()), out);
   }
-  if (Error e = grow_cache(cached() + count)) return e;
+  if (Error e = grow_cache(tokens, count)) return e;
   Pass pass{1, count, count, cached(), &decoding_};
   if (Error e = reserve(count, 0, false)) return e;
   Activations& a = activations_;
-  embed(tokens, pass, decoding_.plans[0], a.layers[0].x);
-  for (int l = 0; l < config_.layers; l++)
-    if (Error e = block(l, a.layers[0], l + 1 == config_.layers ? a.last : a.layers[0].x, pass)) {
-      for (auto& cache : decoding_.layers) cache.truncate(cached());
-      return e;
-    }
+  embed(tokens, pass, a.layers[0].x);
+  for (int l = 0; l < config_.layers; l++) {
+    float* next = l + 1 == config_.layers ? a.last : a.layers[0].x;
+    const bool mixes = l == 0 && stacks_[0].mixer();
+    Error e = block(l, a.layers[0], mixes ? a.unmixed : next, pass);
+    if (!e && mixes) e = mix(pass, next);
+    if (!e) continue;
+    for (auto& cache : decoding_.layers) cache.truncate(cached());
+    return e;
+  }
   decoding_.tokens.insert(decoding_.tokens.end(), tokens, tokens + count);
   if (!out) return {};
   size_t last = size_t(count - 1) * config_.width;

@@ -51,18 +51,18 @@ static std::string without_input(const std::string& spec) {
 
 static Error make_stacks(const ModelConfig& c, std::vector<Stack>& stacks) {
   auto specs = split(c.encoding, '|');
-  if (specs.size() != 1 && int(specs.size()) != c.layers)
-    return {"encoding has " + std::to_string(specs.size()) + " specs separated by |; allowed: 1 or one for each of the " +
-            std::to_string(c.layers) + " layers"};
+  if (c.layers % specs.size())
+    return {"encoding has " + std::to_string(specs.size()) + " specs separated by |; allowed: one for each of the " +
+            std::to_string(c.layers) + " layers, or fewer that are repeated to make as many"};
   bool each_layer = specs.size() > 1;
   stacks.resize(1);
   if (Error e = Stack::make(specs[0], c.shape(), stacks[0])) return e;
   if (!each_layer && !stacks[0].per_layer()) return {};
   stacks.resize(c.layers);
   for (int l = 1; l < c.layers; l++) {
-    if (Error e = Stack::make(each_layer ? specs[l] : without_input(specs[0]), c.shape(), stacks[l])) return e;
+    if (Error e = Stack::make(each_layer ? specs[l % specs.size()] : without_input(specs[0]), c.shape(), stacks[l])) return e;
     if (each_layer && opens(stacks[l].doors(), Door::input))
-      return {"encoding of layer " + std::to_string(l) + " is \"" + specs[l] + "\", which opens the input door; allowed: only the first layer has that door"};
+      return {"encoding of layer " + std::to_string(l) + " is \"" + specs[l % specs.size()] + "\", which opens the input door; allowed: only the first layer has that door"};
   }
   return {};
 }
@@ -73,8 +73,6 @@ Error Transformer::make(const ModelConfig& config, uint64_t seed, std::unique_pt
   model->config_ = config;
   if (Error e = make_stacks(config, model->stacks_)) return e;
   if (Error e = model->lay_out_parameters()) return e;
-  model->plans_.resize(model->stacks_.size());
-  model->plan_gradients_.resize(model->stacks_.size());
   for (auto& stack : model->stacks_) model->contents_.push_back(stack.content());
   model->bind(nullptr);
   model->initialise(seed);

@@ -55,6 +55,7 @@ struct Activations {
   struct Layer { float *x, *norm1, *statistics1, *qkv, *read, *lse, *middle, *norm2, *statistics2, *up, *active; };
   std::vector<Layer> layers;  // one for all when nothing is kept
   float *last, *norm, *statistics;  // [rows][d], [rows][d], [2][rows]
+  float* unmixed;  // [rows][d], behind the first block, where an encoding mixes neighbours into it
   float* scratch;
   Buffer<float> arena;
 };
@@ -66,6 +67,7 @@ struct DecodingState {
   std::vector<Plan> plans;                                          // [stack]
   std::vector<int> tokens;
   int planned = 0;  // tokens the plans cover
+  Buffer<float> tail;  // [reach][d]: rows of the latest tokens behind the first block, where neighbours are mixed
 };
 
 class Transformer {
@@ -110,16 +112,19 @@ class Transformer {
 
   Error lay_out_parameters();
   void initialise(uint64_t seed);
-  Error plan(int length, Random* random);
+  Error plan(const int* tokens, int batch, int length, Random* random);
+  const Plan& plan_of(int stack, int sequence) const { return plans_[stack * sequences_planned_ + sequence % sequences_planned_]; }
+  PlanGradient& gradient_of(int stack, int sequence) { return plan_gradients_[stack * sequences_planned_ + sequence % sequences_planned_]; }
+  Error mix(const Pass& pass, float* y);
   Error reserve(int rows, int lse_rows, bool keep);
   void normalise(const float* x, size_t gain, size_t bias, float* y, float* statistics, int rows);
   void normalise_backward(const float* dy, const float* x, size_t gain, size_t bias, const float* statistics, float* dx,
                           float* gradients, int rows);
   Error block(int layer, const Activations::Layer& a, float* next, const Pass& pass);
   Error attend(int layer, const Activations::Layer& a, const Pass& pass);
-  void embed(const int* tokens, const Pass& pass, const Plan& plan, float* x);
+  void embed(const int* tokens, const Pass& pass, float* x);
   AttentionInput attention_input(const Activations::Layer& a, int first_row, int length) const;
-  Error grow_cache(int tokens);
+  Error grow_cache(const int* tokens, int count);
   bool jumps(int before, int now) const;
 
   ModelConfig config_;
@@ -128,7 +133,8 @@ class Transformer {
   size_t embedding_ = 0, final_norm_ = 0, final_norm_bias_ = 0, head_ = 0;
   Buffer<float> parameters_;
   std::vector<Stack> stacks_;
-  std::vector<Plan> plans_;                                         // [stack]
+  std::vector<Plan> plans_;                                         // [stack][sequences_planned_]
+  int sequences_planned_ = 1;                                       // more than 1 where encodings read tokens
   std::vector<std::vector<std::unique_ptr<ContentTerm>>> contents_; // [stack], for whole sequences
   std::vector<PlanGradient> plan_gradients_;
   int planned_length_ = 0;

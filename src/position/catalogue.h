@@ -14,6 +14,7 @@
   X(learned_frequency)          \
   X(hierarchical)               \
   X(sparse)                     \
+  X(conditional)                \
   X(random_sorted)              \
   X(random_linspace)            \
   X(interpolated)               \
@@ -22,6 +23,8 @@
   X(chunked)                    \
   X(shifted)                    \
   X(grid)                       \
+  X(digits)                     \
+  X(bilevel)                    \
   X(rope)                       \
   X(ntk)                        \
   X(dynamic_ntk)                \

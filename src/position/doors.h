@@ -119,6 +119,7 @@ struct Plan {
   int length = 0;
   bool causal = true;
   Buffer<double> positions;   // [length], after the ids door
+  Buffer<int> tokens;         // [length], which tokens they are; empty where no encoding reads them
   float embedding_scale = 1;  // factor on token embeddings before `input` is added
   Buffer<float> input;        // [length][width]; empty: closed
   Rotation rotation;

@@ -80,13 +80,16 @@ struct Parameter {
 struct Rotary { int pairs; Pairing pairing; };
 
 // The hooks, by name. A struct E opens a door exactly when it has the hook.
-template <class E> concept HandsOutIds = requires(E e, std::span<double> p, Random* r) { e.ids(p, r); };
+template <class E> concept IdsByToken = requires(E e, std::span<double> p, const int* t, Random* r) { e.ids(p, t, r); };
+template <class E> concept HandsOutIds = IdsByToken<E> || requires(E e, std::span<double> p, Random* r) { e.ids(p, r); };
 template <class E> concept HasZones = requires(E e, int z, std::span<const double> p, Zone& out) {
   { e.zones() } -> std::same_as<int>; e.zone(z, p, out); };
 template <class E> concept HasCoordinates = requires(E e, int c, int k, std::span<const double> p, double* out) {
   { e.coordinates() } -> std::same_as<int>; { e.coordinate_of(k, k) } -> std::same_as<int>; e.coordinate(c, p, out); };
 template <class E> concept OpensIds = HandsOutIds<E> || HasZones<E> || HasCoordinates<E>;
-template <class E> concept OpensInput = requires(E e, std::span<const double> p, float* out) { e.input(p, out); };
+template <class E> concept InputByToken = requires(E e, std::span<const double> p, const int* t, float* out) { e.input(p, t, out); };
+template <class E> concept Mixes = requires(E e, const float* x, int n, float* y) { e.mix(x, n, n, y); e.mix_backward(x, n, x, y); };
+template <class E> concept OpensInput = InputByToken<E> || Mixes<E> || requires(E e, std::span<const double> p, float* out) { e.input(p, out); };
 template <class E> concept OpensRotation = requires(E e, std::span<const double> p, int n, double* angles) {
   { e.rotary() } -> std::same_as<Rotary>; e.rotation(p, n, angles); };
 template <class E> concept HasGain = requires(E e, std::span<const double> p, double* q, double* k) { e.gain(p, q, k); };
@@ -96,7 +99,8 @@ template <class E> concept OpensContent = requires(E e) { { e.content() } -> std
 template <class E> concept OpensPattern = requires(E e, int i, int n, std::vector<Interval>& out) { e.pattern(i, n, out); };
 template <class E> concept OpensScale = requires(E e, std::span<const int> seen, std::span<const double> p, float* out) { e.scale(seen, p, out); };
 template <class E> concept Learned = requires(E e) { std::span<Parameter>(e.parameters); };
-template <class E> concept InputLearns = requires(E e, std::span<const double> p, const float* g) { e.input_backward(p, g); };
+template <class E> concept InputByTokenLearns = requires(E e, std::span<const double> p, const int* t, const float* g) { e.input_backward(p, t, g); };
+template <class E> concept InputLearns = InputByTokenLearns<E> || Mixes<E> || requires(E e, std::span<const double> p, const float* g) { e.input_backward(p, g); };
 template <class E> concept RotationLearns = requires(E e, std::span<const double> p, int n, const float* g) { e.rotation_backward(p, n, g); };
 template <class E> concept BiasByRowLearns = requires(E e, double i, std::span<const double> d, const float* g) { e.bias_backward(i, d, g); };
 template <class E> concept BiasLearns = BiasByRowLearns<E> || requires(E e, std::span<const double> d, const float* g) { e.bias_backward(d, g); };
@@ -112,8 +116,10 @@ class Encoding {
   // Refuses positions it cannot serve (for instance past a table). `length`: tokens present now.
   virtual Error refuse(std::span<const double> positions, int length) = 0;
 
+  // Whether it looks at which tokens there are: `tokens` [n] below; nullptr for the others.
+  virtual bool reads_tokens() = 0;
   // ids: changes positions in place. random != nullptr while training (draw anew), nullptr in evaluation.
-  virtual void ids(std::span<double> positions, Random* random) = 0;
+  virtual void ids(std::span<double> positions, const int* tokens, Random* random) = 0;
   // ids, remapping distance: how many zones (0: none); a zone's numbers, sized already. Positions increase.
   virtual int zones() = 0;
   virtual void zone(int zone, std::span<const double> positions, Zone& out) = 0;
@@ -123,8 +129,14 @@ class Encoding {
   virtual int coordinate_of(int pair, int pairs) = 0;
   virtual void coordinate(int coordinate, std::span<const double> positions, double* out) = 0;
   // input: out [n][width] += vector of each position.
-  virtual void input(std::span<const double> positions, float* out) = 0;
-  virtual void input_backward(std::span<const double> positions, const float* gradient) = 0;
+  virtual void input(std::span<const double> positions, const int* tokens, float* out) = 0;
+  virtual void input_backward(std::span<const double> positions, const int* tokens, const float* gradient) = 0;
+  // input, mixed from neighbours behind the first block: x [before + count][width], y [count][width] +=. `before`: rows of
+  // earlier tokens, at most reach(); the sequence starts where there are fewer. Backward of a whole sequence: dx += …
+  virtual bool mixes() = 0;
+  virtual int reach() = 0;
+  virtual void mix(const float* x, int before, int count, float* y) = 0;
+  virtual void mix_backward(const float* x, int count, const float* dy, float* dx) = 0;
   virtual float embedding_scale() = 0;
   // rotation: angles [n][pairs] in radians; `length` tokens are present now (only length_dependent ones may use it).
   virtual Rotary rotary() = 0;
@@ -178,14 +190,27 @@ class Adapter final : public Encoding {
   Error refuse(std::span<const double> p, int n) override {
     if constexpr (requires { e_.refuse(p, n); }) return e_.refuse(p, n); else return {};
   }
-  void ids(std::span<double> p, Random* r) override { if constexpr (HandsOutIds<E>) e_.ids(p, r); }
+  bool reads_tokens() override {
+    if constexpr (requires { e_.reads_tokens(); }) return e_.reads_tokens(); else return IdsByToken<E> || InputByToken<E>;
+  }
+  void ids(std::span<double> p, const int* t, Random* r) override {
+    if constexpr (IdsByToken<E>) e_.ids(p, t, r); else if constexpr (HandsOutIds<E>) e_.ids(p, r);
+  }
   int zones() override { if constexpr (HasZones<E>) return e_.zones(); else return 0; }
   void zone(int z, std::span<const double> p, Zone& out) override { if constexpr (HasZones<E>) e_.zone(z, p, out); }
   int coordinates() override { if constexpr (HasCoordinates<E>) return e_.coordinates(); else return 0; }
   int coordinate_of(int k, int n) override { if constexpr (HasCoordinates<E>) return e_.coordinate_of(k, n); else return 0; }
   void coordinate(int c, std::span<const double> p, double* out) override { if constexpr (HasCoordinates<E>) e_.coordinate(c, p, out); }
-  void input(std::span<const double> p, float* out) override { if constexpr (OpensInput<E>) e_.input(p, out); }
-  void input_backward(std::span<const double> p, const float* g) override { if constexpr (InputLearns<E>) e_.input_backward(p, g); }
+  void input(std::span<const double> p, const int* t, float* out) override {
+    if constexpr (InputByToken<E>) e_.input(p, t, out); else if constexpr (OpensInput<E> && !Mixes<E>) e_.input(p, out);
+  }
+  void input_backward(std::span<const double> p, const int* t, const float* g) override {
+    if constexpr (InputByTokenLearns<E>) e_.input_backward(p, t, g); else if constexpr (InputLearns<E> && !Mixes<E>) e_.input_backward(p, g);
+  }
+  bool mixes() override { return Mixes<E>; }
+  int reach() override { if constexpr (Mixes<E>) return e_.reach(); else return 0; }
+  void mix(const float* x, int before, int n, float* y) override { if constexpr (Mixes<E>) e_.mix(x, before, n, y); }
+  void mix_backward(const float* x, int n, const float* dy, float* dx) override { if constexpr (Mixes<E>) e_.mix_backward(x, n, dy, dx); }
   float embedding_scale() override { if constexpr (requires { e_.embedding_scale(); }) return e_.embedding_scale(); else return 1; }
   Rotary rotary() override { if constexpr (OpensRotation<E>) return e_.rotary(); else return {0, Pairing::interleaved}; }
   bool length_dependent() override { if constexpr (requires { E::length_dependent; }) return E::length_dependent; else return false; }

@@ -63,29 +63,35 @@ void unite(std::vector<Interval>& row) {
 
 }  // namespace
 
-Error Stack::plan(std::span<const double> positions, int present, Random* random, Plan& out) {
+Error Stack::plan(std::span<const double> positions, int present, Random* random, Plan& out, const int* tokens) {
   if (Error e = check_length(positions.size())) return e;
   if (Error e = check_positions(positions)) return e;
   if (!out.positions.resize(positions.size())) return out_of_memory("the positions", positions.size() * 8.0);
   std::copy(positions.begin(), positions.end(), out.positions.begin());
-  return fill(present, random, out);
+  return fill(present, random, tokens, out);
 }
 
-Error Stack::plan(int length, int present, Random* random, Plan& out) {
+Error Stack::plan(int length, int present, Random* random, Plan& out, const int* tokens) {
   if (Error e = check_length(length < 0 ? 0 : size_t(length))) return e;
   if (!out.positions.resize(size_t(length))) return out_of_memory("the positions", length * 8.0);
   for (int i = 0; i < length; i++) out.positions[i] = i;
-  return fill(present, random, out);
+  return fill(present, random, tokens, out);
 }
 
-Error Stack::fill(int present, Random* random, Plan& out) {
+Error Stack::fill(int present, Random* random, const int* tokens, Plan& out) {
   std::span<double> positions(out.positions.data(), out.positions.size());
   const int length = int(positions.size());
   if (present <= 0) present = length;
+  out.tokens.clear();
+  if (reads_tokens()) {
+    if (!tokens) return {"tokens are missing; \"" + spec_ + "\" looks at which tokens there are"};
+    if (!out.tokens.resize(length)) return out_of_memory("the tokens", 4.0 * length);
+    std::copy_n(tokens, length, out.tokens.data());
+  }
   for (auto& e : encodings_) {
     if (!opens(e->descriptor().doors, Door::ids)) continue;
     if (Error refused = e->refuse(positions, present)) return refused;
-    e->ids(positions, random);
+    e->ids(positions, tokens, random);
   }
   for (auto& e : encodings_)
     if (!opens(e->descriptor().doors, Door::ids))
@@ -112,12 +118,14 @@ bool Stack::learns(Door door) const {
 Error Stack::plan_input(Plan& out) {
   out.input.clear();
   out.embedding_scale = 1;
-  if (!opens(doors(), Door::input)) return {};
+  bool table = false;  // mixing from neighbours needs none
+  for (auto& e : encodings_) table = table || (opens(e->descriptor().doors, Door::input) && !e->mixes());
+  if (!table) return {};
   if (!sized(out.input, out.length, shape_.width)) return out_of_memory("the input vectors", 4.0 * out.length * shape_.width);
   out.input.fill(0);
   for (auto& e : encodings_) {
     if (!opens(e->descriptor().doors, Door::input)) continue;
-    e->input(out.positions, out.input.data());
+    e->input(out.positions, out.tokens.data(), out.input.data());
     out.embedding_scale *= e->embedding_scale();
   }
   return {};
@@ -315,7 +323,7 @@ Error Stack::plan_backward(const Plan& plan, int present, const PlanGradient& gr
     if (g.empty()) return;
     for (auto& e : encodings_) if (opens(e->descriptor().doors, door) && !e->parameters().empty()) f(*e);
   };
-  learners(Door::input, gradient.input, [&](Encoding& e) { e.input_backward(plan.positions, gradient.input.data()); });
+  learners(Door::input, gradient.input, [&](Encoding& e) { e.input_backward(plan.positions, plan.tokens.data(), gradient.input.data()); });
   if (!gradient.angle.empty() && (!sized(floats_, plan.rotation.cosine.size(), 1) || !sized(coordinates_, plan.length, 1)))
     return out_of_memory("the gradient of the rotation", 4.0 * plan.rotation.cosine.size());
   learners(Door::rotation, gradient.angle, [&](Encoding& e) {

@@ -195,6 +195,16 @@ bool Stack::length_dependent() const {
   return false;
 }
 
+bool Stack::reads_tokens() const {
+  for (auto& e : encodings_) if (e->reads_tokens()) return true;
+  return false;
+}
+
+Encoding* Stack::mixer() const {
+  for (auto& e : encodings_) if (e->mixes()) return e.get();
+  return nullptr;
+}
+
 bool Stack::keys_turn_once() const {
   for (auto& e : encodings_) if (e->zones()) return false;
   return !length_dependent();

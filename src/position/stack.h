@@ -15,9 +15,9 @@ class Stack {
 
   // The plan for tokens 0 … positions.size() − 1 that carry these numbers (finite; any real), or 0 … length − 1.
   // `present`: how many tokens exist now, for encodings whose frequencies depend on it (0: all of them).
-  // `random`: non-null while training. Out of memory is an error too.
-  Error plan(std::span<const double> positions, int present, Random* random, Plan& out);
-  Error plan(int length, int present, Random* random, Plan& out);
+  // `random`: non-null while training. `tokens`: which tokens they are, for stacks that read them. Out of memory is an error too.
+  Error plan(std::span<const double> positions, int present, Random* random, Plan& out, const int* tokens = nullptr);
+  Error plan(int length, int present, Random* random, Plan& out, const int* tokens = nullptr);
   // Sizes a gradient for the learned doors of this plan and zeroes it.
   Error size_gradient(const Plan& plan, PlanGradient& out);
   // Gradient of the plan's tables → gradient of the parameters (accumulated).
@@ -35,6 +35,8 @@ class Stack {
   bool length_dependent() const;     // some plan depends on how many tokens are present
   bool keys_turn_once() const;       // a cache may keep rotated keys
   bool jumps(int before, int now) const;  // what is cached must be made anew
+  bool reads_tokens() const;         // each sequence has a plan of its own
+  Encoding* mixer() const;           // the encoding that mixes neighbours into the input, or nullptr
   const Shape& shape() const { return shape_; }
   const std::string& spec() const { return spec_; }  // canonical
 
@@ -42,7 +44,7 @@ class Stack {
   Error add(std::string_view term);
   Error check() const;                       // what concerns the encodings together
   Error check_scores() const;
-  Error fill(int present, Random* random, Plan& out);  // positions → the other parts
+  Error fill(int present, Random* random, const int* tokens, Plan& out);  // positions → the other parts
   Error plan_input(Plan& out);
   Error plan_zones(Plan& out);
   Error plan_rotation(int present, Plan& out);

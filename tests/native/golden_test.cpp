@@ -87,6 +87,13 @@ std::vector<float> coordinates(Stack& stack, const Plan& plan, int pairs) {
   return out;
 }
 
+// [N][width]: what is mixed into the input from neighbours.
+std::vector<float> mixed(Stack& stack, const Shape& s, int N) {
+  std::vector<float> x = wave(size_t(N) * s.width, 0.61, 0.4), y(stack.mixer() ? x.size() : 0);
+  if (stack.mixer()) stack.mixer()->mix(x.data(), 0, N, y.data());
+  return y;
+}
+
 void check_case(const Json& golden) {
   const std::string spec = golden["spec"].text;
   CAPTURE(spec);
@@ -106,6 +113,7 @@ void check_case(const Json& golden) {
   check("distances", zone_distances(plan), 1e-7);
   check("coordinates", golden.find("pairs") ? coordinates(bound.stack, plan, whole("pairs")) : std::vector<float>(), 0);
   check("input", floats(plan.input), 5e-7);
+  check("mixed", mixed(bound.stack, s, N), 5e-7);
   if (const Json* scale = golden.find("embedding_scale")) CHECK(plan.embedding_scale == doctest::Approx(scale->number));
   check("cosine", floats(plan.rotation.cosine), 2e-7);
   check("sine", floats(plan.rotation.sine), 2e-7);

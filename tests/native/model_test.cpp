@@ -45,6 +45,8 @@ std::vector<std::string> specs() {
                         "learned:normalize=true+shaw", "learned:overflow=interpolate", "transformer_xl:clamp_len=4",
                         "grouped:group=2:window=3+rope:learned=true",
                         "rectified:window=4:leaky=true+alibi", "chunked:length=8:chunk=5+rope+t5", "shifted:shift=5:window=2+rope:pairing=half",
+                        "digits:digit=1;2;5:offset=3+sinusoidal", "bilevel:separator=3:rows=4+rope:learned=true", "bilevel:separator=2+alibi|cope",
+                        "conditional+rope",
                         "grid:columns=3:rows=2:text=2+rope"})
     all.push_back(s);
   return all;

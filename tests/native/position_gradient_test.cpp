@@ -39,7 +39,7 @@ struct Problem {
       }
   }
   double loss() {
-    Error e = bound.stack.plan(in.N, 0, nullptr, plan);
+    Error e = bound.stack.plan(in.N, 0, nullptr, plan, some_text());
     REQUIRE_MESSAGE(!e, e.text);
     const std::vector<float> out = attend(in, plan, terms, in.N);
     double sum = 0;

@@ -20,7 +20,7 @@ std::string complaint(const std::string& spec, const Shape& s = plain) {
 std::string plan_complaint(const std::string& spec, std::vector<double> positions, const Shape& s = plain) {
   BoundStack bound(spec, s);
   Plan plan;
-  return bound.stack.plan(positions, 0, nullptr, plan).text;
+  return bound.stack.plan(positions, 0, nullptr, plan, some_text()).text;
 }
 
 // A spec of each encoding that serves any length.
@@ -102,6 +102,8 @@ TEST_CASE("what is refused, and how") {
   CHECK(complaint("nope", shape(1, 4, 4, -5)) == "trainedLength is -5; allowed: 1 to 16777216");
   CHECK(complaint(std::string(50000, 'x')) == "encoding has 50000 characters; allowed: at most 32768");
 
+  Plan unread;
+  CHECK(BoundStack("digits+alibi", plain).stack.plan(3, 0, nullptr, unread).text == "tokens are missing; \"digits+alibi\" looks at which tokens there are");
   CHECK(complaint("grouped+rectified") == "encoding maps positions twice, by grouped and rectified; allowed: once");
   CHECK(complaint("grid+alibi") == "grid needs a rotation; allowed: grid with rope or another one");
   CHECK(complaint("chunked:length=4:chunk=4") == "chunked:chunk is 4; allowed: less than length (4)");
@@ -171,9 +173,9 @@ TEST_CASE("planning again gives the same bits in the same memory") {
     BoundStack bound(spec, plain);
     Plan plan = bound.plan(17), other;
     const float *input = plan.input.data(), *cosine = plan.rotation.cosine.data(), *bias = plan.bias.table.data(), *scale = plan.scale.data();
-    REQUIRE(!bound.stack.plan(9, 0, nullptr, plan));
-    REQUIRE(!bound.stack.plan(17, 0, nullptr, plan));
-    REQUIRE(!bound.stack.plan(17, 0, nullptr, other));
+    REQUIRE(!bound.stack.plan(9, 0, nullptr, plan, some_text()));
+    REQUIRE(!bound.stack.plan(17, 0, nullptr, plan, some_text()));
+    REQUIRE(!bound.stack.plan(17, 0, nullptr, other, some_text()));
     CHECK(input == plan.input.data());
     CHECK(cosine == plan.rotation.cosine.data());
     CHECK(bias == plan.bias.table.data());

@@ -59,6 +59,7 @@ def golden(name, function, case):
     s = Shape(**keywords)
     p = np.arange(where, dtype=float) if isinstance(where, int) else np.array(where, float)
     s.present = present or len(p)
+    s.tokens = [44 + i * 5 % 14 for i in range(len(p))]
     settings = dict(setting.split("=") for setting in options.split(":") if setting)
     assert settings.keys() <= inspect.signature(function).parameters.keys(), f"{name}: {options}"
     doors = function(s, p, Parameters(), **settings)
@@ -66,7 +67,7 @@ def golden(name, function, case):
            "width": s.width, "trained_length": s.trained_length, "causal": int(s.causal), "positions": p, "present": present}
     if "positions" in doors:
         out["ids"] = doors["positions"]
-    for plain in ("input", "embedding_scale", "pairing", "scale", "score_scale", "coordinates"):
+    for plain in ("input", "embedding_scale", "pairing", "scale", "score_scale", "coordinates", "mixed"):
         if plain in doors:
             out[plain] = doors[plain]
     if "angles" in doors:
