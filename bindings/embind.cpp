@@ -77,7 +77,10 @@ class Encoder {
     return "";
   }
   void positions(double out) { std::copy(plan_.positions.begin(), plan_.positions.end(), at<double>(out)); }
-  void input(double out) { std::copy(plan_.input.begin(), plan_.input.end(), at<float>(out)); }
+  void input(double out) {
+    std::copy(plan_.input.begin(), plan_.input.end(), at<float>(out));
+    if (plan_.input.empty()) std::fill_n(at<float>(out), size_t(plan_.length) * stack_.shape().width, 0.f);  // mixed from neighbours
+  }
   void rotation(double cosine, double sine, bool key) {
     const auto& r = plan_.rotation;
     const bool own = key && !r.key_cosine.empty();

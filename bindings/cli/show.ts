@@ -18,6 +18,7 @@ interface Options {
   keys?: number;
   offset?: number;
   positions?: number[];
+  tokens?: number[];
   apply?: unknown;
   inverse?: boolean;
   parameters?: Record<string, unknown>;
@@ -40,6 +41,7 @@ export function showCommand(): Command {
     .option('--keys <m>', 'columns of bias and pattern (default: as many as positions, or up to the last query)', integerArgument(1))
     .option('--offset <o>', 'which token the first query is (default: keys − queries); rows before token 0 see nothing', integerArgument(-Infinity))
     .option('--positions <json>', 'the numbers that tokens 0, 1, … carry (default: 0, 1, …)', numbersArgument)
+    .option('--tokens <json>', 'ids of tokens 0, 1, …, for encodings that look at which tokens there are', numbersArgument)
     .option('--apply <json>', 'rotate this: one vector [D], at every position, or a vector for each position [n][D]', jsonArgument)
     .option('--inverse', 'with --apply: rotate back')
     .option('--parameters <json>', 'learned parameters to use, {"name": numbers, flat or in rows}', objectArgument)
@@ -66,6 +68,7 @@ Examples:
       const given = Object.entries({ heads, kvHeads, headDim, width, trainedLength, causal, seed }).filter(([, v]) => v !== undefined);
       const encoding = (await load()).encoding(spec, Object.fromEntries(given));
       for (const [key, values] of Object.entries(options.parameters ?? {})) encoding.setParameter(key, flatten(key, values));
+      if (options.tokens) encoding.setTokens(options.tokens);
       const shown = describe(encoding, options);
       if (options.json) printJson(shown);
       else for (const [key, value] of Object.entries(shown)) process.stdout.write(`${key}\n${readable(value)}\n`);
@@ -79,8 +82,9 @@ function encodingOptions(text: string): Record<string, unknown> {
 }
 
 function describe(encoding: Encoding, options: Options): Record<string, unknown> {
-  const queries = options.queries ?? options.keys ?? options.positions?.length ?? 8;
-  const keys = options.keys ?? options.positions?.length ?? (options.offset ?? 0) + queries;
+  const length = options.positions?.length ?? options.tokens?.length;
+  const queries = options.queries ?? options.keys ?? length ?? 8;
+  const keys = options.keys ?? length ?? (options.offset ?? 0) + queries;
   const offset = options.offset ?? keys - queries;
   const tokens = options.positions ?? Math.max(keys, offset + queries);
   const rectangle = { queries, keys, offset, positions: options.positions };
