@@ -48,24 +48,34 @@ void Transformer::normalise(const float* x, size_t gain, size_t bias, float* y, 
   else layer_norm(y, statistics, statistics + rows, x, p + gain, p + bias, rows, config_.width, config_.norm_epsilon);
 }
 
+// A plan stands until its length, its parameters or, in training, its ids are others; one that looks at tokens never does.
 Error Transformer::plan(const int* tokens, int batch, int length, Random* random) {
   Random* draw = nullptr;
   Random copy;
-  sequences_planned_ = 1;
-  for (auto& stack : stacks_) if (stack.reads_tokens()) sequences_planned_ = batch;
+  bool reads = false;
+  for (auto& stack : stacks_) reads = reads || stack.reads_tokens();
+  sequences_planned_ = reads ? batch : 1;
   plans_.resize(stacks_.size() * sequences_planned_), plan_gradients_.resize(plans_.size());
   for (size_t s = 0; s < stacks_.size(); s++) {
-    Stack& stack = stacks_[s];
-    bool fixed = !stack.learned() && !opens(stack.doors(), Door::ids) && sequences_planned_ == 1;
-    for (int b = 0; b < sequences_planned_ && !(fixed && planned_length_ == length); b++) {
-      if (random) copy = *random, draw = &copy;  // every layer and sequence draws the same ids
-      if (Error e = stack.plan(length, 0, draw, plans_[s * sequences_planned_ + b], tokens + size_t(b) * length)) return e;
+    const bool draws = random && opens(stacks_[s].doors(), Door::ids);
+    if (draws || planned_[s] != length) {
+      planned_[s] = 0;
+      for (int b = 0; b < sequences_planned_; b++) {
+        if (draws) copy = *random, draw = &copy;  // every layer and sequence draws the same ids
+        Plan& plan = plans_[s * sequences_planned_ + b];
+        if (Error e = stacks_[s].plan(length, 0, draws ? draw : nullptr, plan, tokens + size_t(b) * length)) return e;
+      }
+      planned_[s] = draws || reads ? 0 : length;
     }
     for (auto& term : contents_[s]) if (!term->begin(length)) return out_of_memory("the content term", 8.0 * length);
   }
   if (draw) *random = copy;
-  planned_length_ = length;
   return {};
+}
+
+void Transformer::parameters_changed() {
+  reset_cache();
+  for (size_t s = 0; s < stacks_.size(); s++) if (stacks_[s].learned()) planned_[s] = 0;
 }
 
 void Transformer::embed(const int* tokens, const Pass& pass, float* x) {

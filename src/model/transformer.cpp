@@ -73,6 +73,7 @@ Error Transformer::make(const ModelConfig& config, uint64_t seed, std::unique_pt
   model->config_ = config;
   if (Error e = make_stacks(config, model->stacks_)) return e;
   if (Error e = model->lay_out_parameters()) return e;
+  model->planned_.resize(model->stacks_.size());
   for (auto& stack : model->stacks_) model->contents_.push_back(stack.content());
   model->bind(nullptr);
   model->initialise(seed);

@@ -80,7 +80,7 @@ class Transformer {
   size_t parameter_count() const { return parameters_.size(); }
   std::vector<Stack>& stacks() { return stacks_; }
   Stack& stack(int layer) { return stacks_[stacks_.size() > 1 ? layer : 0]; }
-  void parameters_changed() { reset_cache(); }  // call after writing parameters: cached keys are stale
+  void parameters_changed();  // call after writing parameters: cached keys and plans are stale
 
   // One pass over `batch` sequences of `length` tokens [batch][length]. keep: leave what backward needs.
   // random: non-null while training (the ids door draws). Result: activations().norm, [batch·length][d].
@@ -137,7 +137,7 @@ class Transformer {
   int sequences_planned_ = 1;                                       // more than 1 where encodings read tokens
   std::vector<std::vector<std::unique_ptr<ContentTerm>>> contents_; // [stack], for whole sequences
   std::vector<PlanGradient> plan_gradients_;
-  int planned_length_ = 0;
+  std::vector<int> planned_;                                        // [stack], the length its plan stands for; 0: none
   Activations activations_;
   Buffer<float> backward_arena_;
   AttentionScratch attention_scratch_;

@@ -150,8 +150,8 @@ class Encoding {
   virtual void gain(std::span<const double> positions, double* query, double* key) = 0;
   virtual void rotation_backward(std::span<const double> positions, int length, const float* gradient) = 0;
   // bias: out [H][n] += bias at each distance Δ = p_i − p_j (may be negative or fractional). One that depends on the
-  // query too (bias_by_row) is asked once for each row, with p_i.
-  virtual bool bias_by_row() = 0;
+  // query too (bias_by_row, at these positions) is asked once for each row, with p_i.
+  virtual bool bias_by_row(std::span<const double> positions) = 0;
   virtual void bias(double query, std::span<const double> distances, float* out) = 0;
   virtual void bias_backward(double query, std::span<const double> distances, const float* gradient) = 0;
   virtual float score_scale() = 0;        // factor on q·k; negative: the usual 1/√D; 0: the content term replaces q·k
@@ -221,7 +221,9 @@ class Adapter final : public Encoding {
   }
   bool has_gain() override { return HasGain<E>; }
   void gain(std::span<const double> p, double* q, double* k) override { if constexpr (HasGain<E>) e_.gain(p, q, k); }
-  bool bias_by_row() override { return BiasByRow<E>; }
+  bool bias_by_row(std::span<const double> p) override {
+    if constexpr (requires { e_.by_row(p); }) return e_.by_row(p); else return BiasByRow<E>;
+  }
   void bias(double i, std::span<const double> d, float* out) override {
     if constexpr (BiasByRow<E>) e_.bias(i, d, out); else if constexpr (OpensBias<E>) e_.bias(d, out);
   }

@@ -251,16 +251,19 @@ Error Stack::plan_bias(Plan& out) {
   const int64_t N = out.length, H = shape_.heads;
   double step = 0;
   bool by_distance = equal_steps(out.positions, step) && out.zones.empty();
-  for (auto& e : encodings_) by_distance = by_distance && !e->bias_by_row();
+  for (auto& e : encodings_) by_distance = by_distance && !e->bias_by_row(out.positions);
   const int64_t head = by_distance ? 2 * N - 1 : N * N;
   if (!sized(b.table, H, head, padding)) return out_of_memory("the score bias", 4.0 * H * head);
-  b.table.fill(0);
+  std::fill_n(b.table.end() - padding, padding, 0.f);
   b.head_stride = ptrdiff_t(head), b.row_stride = by_distance ? -1 : ptrdiff_t(N), b.origin = by_distance ? ptrdiff_t(N) - 1 : 0;
   bool fits = each_stretch(out, [&](double query, std::span<const double> distances, size_t at) {
     const size_t n = distances.size();
     std::fill_n(floats_.data(), n * H, 0.f);
     for (auto& e : encodings_) if (opens(e->descriptor().doors, Door::bias)) e->bias(query, distances, floats_.data());
-    for (int h = 0; h < H; h++) std::copy_n(floats_.data() + h * n, n, b.table.data() + h * head + at);
+    for (int h = 0; h < H; h++) {  // and zeros where a causal row ends
+      float* row = std::copy_n(floats_.data() + h * n, n, b.table.data() + h * head + at);
+      std::fill_n(row, (by_distance ? head : N) - int64_t(n), 0.f);
+    }
   });
   return fits ? Error{} : out_of_memory("the score bias", 4.0 * H * N);
 }

@@ -60,6 +60,7 @@ std::vector<int> inputs_of(const std::vector<int>& tokens, int batch, int length
 }
 
 double loss_of(Transformer& model, const std::vector<int>& tokens, int batch, int length) {
+  model.parameters_changed();
   Error e = model.forward(inputs_of(tokens, batch, length).data(), batch, length, true, nullptr);
   REQUIRE_MESSAGE(!e, e.text);
   int rows = batch * length, V = model.config().vocabulary;
@@ -185,6 +186,33 @@ TEST_CASE("model: no causal leak: a later token changes nothing before it, for e
     REQUIRE(!model->logits_of(tokens.data(), 9, after.data()));
     CHECK(std::memcmp(before.data(), after.data(), 6 * c.vocabulary * sizeof(float)) == 0);
     CHECK(std::memcmp(before.data() + 6 * c.vocabulary, after.data() + 6 * c.vocabulary, c.vocabulary * sizeof(float)) != 0);
+  }
+}
+
+TEST_CASE("model: a plan stands until length or parameters change") {
+  for (auto& spec : specs()) {
+    CAPTURE(spec);
+    const ModelConfig c = small(spec);
+    auto model = make(c), fresh = make(c);
+    const auto tokens = some_tokens(9, c.vocabulary);
+    auto logits = [&](Transformer& m, int count) {
+      std::vector<float> out(size_t(count) * c.vocabulary);
+      Error e = m.logits_of(tokens.data(), count, out.data());
+      REQUIRE_MESSAGE(!e, e.text);
+      return out;
+    };
+    const auto nine = logits(*model, 9), seven = logits(*model, 7);
+    CHECK(logits(*model, 9) == nine);
+    CHECK(logits(*fresh, 7) == seven);
+    // A training pass may draw ids of its own, which must not stay.
+    Random random(1);
+    REQUIRE(!model->forward(tokens.data(), 1, 9, true, &random));
+    CHECK(logits(*model, 9) == nine);
+    for (auto* m : {model.get(), fresh.get()}) {
+      for (auto& t : m->tensors()) if (t.position) for (size_t i = 0; i < t.size(); i++) m->parameters()[t.offset + i] += 0.25f;
+      if (m == model.get()) m->parameters_changed();
+    }
+    CHECK(logits(*model, 9) == logits(*fresh, 9));
   }
 }
 

@@ -140,6 +140,21 @@ TEST_CASE("gradients where tables end, and of stacks") {
     check(spec);
 }
 
+TEST_CASE("FIRE within the length trained on goes by distance alone, with the same biases and gradients") {
+  const Shape s = shape(3, 4, 5, 24);  // m·L is 6.2
+  Problem near("fire", s, longer);
+  CHECK(near.plan.bias.row_stride == -1);
+  near.check();
+  std::vector<double> positions(longer + 1);
+  for (int i = 0; i < longer; i++) positions[i] = i;
+  positions[longer] = 1000;
+  const Plan far = near.bound.plan(positions);
+  REQUIRE(far.bias.row_stride == longer + 1);
+  for (int h = 0; h < 3; h++)
+    for (int i = 0; i < longer; i++)
+      for (int j = 0; j <= i; j++) CHECK(near.plan.bias.row(h, i)[j] == doctest::Approx(far.bias.row(h, i)[j]).epsilon(1e-6));
+}
+
 // One pass forward and backward with each, in the kernels and in decoding.
 TEST_CASE("the window as a bias equals the window as a pattern") {
   for (bool causal : {true, false})

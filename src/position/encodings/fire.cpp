@@ -2,8 +2,10 @@
 //   bias_h(i, Δ) = MLP(ψ(Δ) / (ψ(max(i, |m·L|)) + 1e-6))_h,  ψ(z) = ln(|c·z| + 1),  MLP 1 → 32 → H with ReLU
 // i is the position of the query, L the length trained on. One set for all layers (the paper's FIRE-S). c starts at 0.1, m
 // at 1, weights and biases U(−1/√in, 1/√in).
+#include <algorithm>
 #include <cmath>
 
+#include "position/broken_line.h"
 #include "position/catalogue.h"
 #include "position/perceptron.h"
 
@@ -23,13 +25,18 @@ struct Fire {
     parameters.push_back({Parameter::one, "m", 1, 1});
   }
 
+  // Where no position is past |m·L| all rows divide by the same.
+  bool by_row(std::span<const double> positions) {
+    return std::any_of(positions.begin(), positions.end(), [&](double p) { return p > threshold(); });
+  }
   void bias(double query, std::span<const double> distances, float* out) {
+    line_.follow(std::span(parameters).first(4));
     each_part(query, distances, [&](size_t first, const float* x, size_t count) {
-      network_.forward(x, 0, count, out + first, distances.size());
+      line_.forward(x, count, out + first, distances.size());
     });
   }
   void bias_backward(double query, std::span<const double> distances, const float* gradient) {
-    const double threshold = std::fabs(m().value[0]) * length_, reach = std::max(query, threshold), below = divisor(query);
+    const double reach = std::max(query, threshold()), below = psi(reach) + 1e-6;
     double dc = 0, dreach = 0;
     each_part(query, distances, [&](size_t first, const float* x, size_t count) {
       float dx[part];
@@ -40,7 +47,7 @@ struct Fire {
       }
     });
     c().gradient[0] += float(dc);
-    if (query > threshold) return;
+    if (query > threshold()) return;
     const double c_size = std::fabs(c().value[0]), slope_m = std::copysign(length_ * c_size / (1 + c_size * reach), m().value[0]);
     m().gradient[0] += float(dreach * slope_m);
   }
@@ -53,25 +60,42 @@ struct Fire {
   Parameter& c() { return parameters[4]; }
   Parameter& m() { return parameters[5]; }
   double psi(double z) { return std::log1p(std::fabs(c().value[0] * z)); }
+  // The distances of most rows are whole: ψ of these is computed once.
+  void keep_whole() {
+    if (kept_c_ == c().value[0]) return;
+    kept_c_ = c().value[0];
+    whole_.resize(4096);
+    for (size_t z = 0; z < whole_.size(); z++) whole_[z] = psi(double(z));
+  }
+  double fast_psi(double z) {
+    const double size = std::fabs(z);
+    if (size >= double(whole_.size())) return psi(z);
+    const int near = int(size);
+    return near == size ? whole_[near] : psi(z);
+  }
   double slope_c(double z) {  // dψ/dc
     const double c_size = std::fabs(c().value[0]), z_size = std::fabs(z);
     return std::copysign(z_size / (1 + c_size * z_size), c().value[0]);
   }
-  double divisor(double query) { return psi(std::max(query, std::fabs(double(m().value[0])) * length_)) + 1e-6; }
+  double threshold() { return std::fabs(double(m().value[0])) * length_; }
 
   // f(first, x, count): what the network reads for some of the distances.
   template <class F>
   void each_part(double query, std::span<const double> distances, F f) {
-    const double below = divisor(query);
+    keep_whole();
+    const double factor = 1 / (psi(std::max(query, threshold())) + 1e-6);
     float x[part];
     for (size_t first = 0, count; first < distances.size(); first += count) {
       count = std::min(part, distances.size() - first);
-      for (size_t n = 0; n < count; n++) x[n] = float(psi(distances[first + n]) / below);
+      for (size_t n = 0; n < count; n++) x[n] = float(fast_psi(distances[first + n]) * factor);
       f(first, x, count);
     }
   }
   double length_;
   Perceptron network_;
+  BrokenLine line_;            // the network once more, for speed
+  float kept_c_ = NAN;         // the c that whole_ was made with
+  std::vector<double> whole_;  // ψ(0), ψ(1) …
 };
 
 }  // namespace
