@@ -57,7 +57,7 @@ Error Transformer::plan(const int* tokens, int batch, int length, Random* random
   sequences_planned_ = reads ? batch : 1;
   plans_.resize(stacks_.size() * sequences_planned_), plan_gradients_.resize(plans_.size());
   for (size_t s = 0; s < stacks_.size(); s++) {
-    const bool draws = random && opens(stacks_[s].doors(), Door::ids);
+    const bool draws = random && stacks_[s].draws();
     if (draws || planned_[s] != length) {
       planned_[s] = 0;
       for (int b = 0; b < sequences_planned_; b++) {
@@ -235,8 +235,8 @@ Error Transformer::grow_cache(const int* tokens, int count) {
   if (capacity == planned && !per_step) return {};
   std::vector<int> all;
   if (reads) all = state.tokens, all.insert(all.end(), tokens, tokens + count);
-  state.plans.resize(stacks_.size());
-  bool moved = false;
+  state.plans.resize(stacks_.size()), state.planned = 0;  // should a plan fail, none is to be trusted
+  bool moved = cached && !planned;
   for (size_t s = 0; s < stacks_.size(); s++) {
     Plan& plan = state.plans[s];
     std::vector<double> before;

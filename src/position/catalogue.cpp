@@ -5,12 +5,11 @@
 namespace lw {
 namespace {
 
-// Our own texts: quotes and backslashes are all that needs care.
 std::string json(std::string_view text) {
   std::string out = "\"";
   for (char c : text) {
     if (c == '"' || c == '\\') out += '\\';
-    out += c;
+    out += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
   }
   return out + '"';
 }
@@ -68,7 +67,7 @@ std::string describe(const Entry& entry) {
   out.say("past", pasts[int(d.past)]), out.say("past_note", d.past_note), out.say("past_note_zh", d.past_note_zh);
   out.add("causal_only", json(d.causal_only)), out.add("per_layer", json(d.per_layer));
   // Whether it learns may hang on an option: what the defaults do is told.
-  out.add("learned", json(!entry.make(Options(d.options), any)->parameters().empty()));
+  out.add("learned", json(!entry.make(entry, Options(d.options), any)->parameters().empty()));
   return out.text + "}";
 }
 
@@ -81,14 +80,9 @@ std::span<const Entry> catalogue() {
   return entries;
 }
 
-const Entry* find_encoding(std::string_view name) {
-  for (auto& entry : catalogue()) if (name == entry.descriptor->name) return &entry;
-  return nullptr;
-}
-
 std::string catalogue_json() {
   std::vector<std::string> entries;
-  for (auto& entry : catalogue()) entries.push_back(describe(entry));
+  for (const Entry* entry : all_encodings()) entries.push_back(describe(*entry));
   return list(entries);
 }
 

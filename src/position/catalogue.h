@@ -69,6 +69,8 @@ LENGTHWISE_ENCODINGS(LENGTHWISE_DECLARE)
 #undef LENGTHWISE_DECLARE
 
 std::span<const Entry> catalogue();
+// With those that were registered from outside (custom.h), for as long as they are.
+std::vector<const Entry*> all_encodings();
 const Entry* find_encoding(std::string_view name);  // nullptr: unknown
 std::string catalogue_json();                        // the descriptors, as JSON
 

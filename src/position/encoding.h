@@ -37,6 +37,7 @@ struct Descriptor {
   bool counts_tokens = false; // its content term counts tokens, so that it cannot follow numbers from the ids door
   bool reads_scores = false;  // its content term reads q·k, so that no other encoding may replace it
   bool makes_scores = false;  // its content term computes q·k/√D itself, and sees nothing that others do to it
+  bool fixed_ids = false;     // hands out the same numbers each time: plans may be kept
 };
 
 // The values of a descriptor's options, in its order.
@@ -115,6 +116,8 @@ class Encoding {
   virtual void project() = 0;             // after an optimiser step: put parameters back into their allowed range
   // Refuses positions it cannot serve (for instance past a table). `length`: tokens present now.
   virtual Error refuse(std::span<const double> positions, int length) = 0;
+  // What went wrong while a plan was filled, for encodings whose tables come from elsewhere (custom.h).
+  virtual Error fault() { return {}; }
 
   // Whether it looks at which tokens there are: `tokens` [n] below; nullptr for the others.
   virtual bool reads_tokens() = 0;
@@ -249,7 +252,7 @@ struct Entry {
   const Descriptor* descriptor;
   bool learned;
   Error (*check)(const Options&, const Shape&);
-  std::unique_ptr<Encoding> (*make)(const Options&, const Shape&);
+  std::unique_ptr<Encoding> (*make)(const Entry&, const Options&, const Shape&);
 };
 
 // Options are in range already when an encoding's own check (optional, static) sees them.
@@ -259,7 +262,7 @@ constexpr Entry entry() {
           [](const Options& o, const Shape& s) -> Error {
             if constexpr (requires { E::check(o, s); }) return E::check(o, s); else return {};
           },
-          [](const Options& o, const Shape& s) -> std::unique_ptr<Encoding> { return std::make_unique<Adapter<E>>(o, s); }};
+          [](const Entry&, const Options& o, const Shape& s) -> std::unique_ptr<Encoding> { return std::make_unique<Adapter<E>>(o, s); }};
 }
 
 }  // namespace lw

@@ -92,6 +92,7 @@ Error Stack::fill(int present, Random* random, const int* tokens, Plan& out) {
     if (!opens(e->descriptor().doors, Door::ids)) continue;
     if (Error refused = e->refuse(positions, present)) return refused;
     e->ids(positions, tokens, random);
+    if (Error fault = e->fault()) return fault;
   }
   for (auto& e : encodings_)
     if (!opens(e->descriptor().doors, Door::ids))
@@ -107,7 +108,9 @@ Error Stack::fill(int present, Random* random, const int* tokens, Plan& out) {
   if (Error e = plan_rotation(present, out)) return e;
   if (Error e = plan_bias(out)) return e;
   if (Error e = plan_pattern(out)) return e;
-  return plan_scale(out);
+  if (Error e = plan_scale(out)) return e;
+  for (auto& e : encodings_) if (Error fault = e->fault()) return fault;
+  return {};
 }
 
 bool Stack::learns(Door door) const {
@@ -268,26 +271,28 @@ Error Stack::plan_bias(Plan& out) {
   return fits ? Error{} : out_of_memory("the score bias", 4.0 * H * N);
 }
 
-// The rows twice: first to count their intervals, then to keep them.
+// Each row once, whatever it costs to make; the room for intervals doubles.
 Error Stack::plan_pattern(Plan& out) {
   Pattern& pattern = out.pattern;
   pattern.begin.clear(), pattern.intervals.clear();
   if (!opens(doors(), Door::pattern)) return {};
-  auto make_row = [&](int i) {
+  if (!sized(pattern.begin, out.length, 1, 1)) return out_of_memory("the pattern", 4.0 * out.length);
+  uint64_t count = 0;
+  for (int i = 0; i < out.length; i++) {
     row_.clear();
     for (auto& e : encodings_) if (opens(e->descriptor().doors, Door::pattern)) e->pattern(i, out.length, row_);
     for (Interval& keys : row_) keys = {std::max(keys.first, 0), std::min(keys.last, shape_.causal ? i + 1 : out.length)};
     unite(row_);
-  };
-  int64_t count = 0;
-  if (!sized(pattern.begin, out.length, 1, 1)) return out_of_memory("the pattern", 4.0 * out.length);
-  for (int i = 0; i < out.length && count <= INT_MAX; i++) make_row(i), pattern.begin[i] = int(count), count += int64_t(row_.size());
-  pattern.begin[out.length] = int(count);
-  if (count > INT_MAX || !sized(pattern.intervals, count, 1)) {
-    pattern.begin.clear();
-    return out_of_memory("the pattern", 8.0 * count);
+    pattern.begin[i] = int(count), count += row_.size();
+    const uint64_t room = pattern.intervals.size();
+    if (count > INT_MAX || (count > room && !sized(pattern.intervals, std::max({count, 2 * room, uint64_t(out.length)}), 1))) {
+      pattern.begin.clear(), pattern.intervals.clear();
+      return out_of_memory("the pattern", 8.0 * count);
+    }
+    std::copy(row_.begin(), row_.end(), pattern.intervals.data() + pattern.begin[i]);
   }
-  for (int i = 0; i < out.length; i++) make_row(i), std::copy(row_.begin(), row_.end(), pattern.intervals.data() + pattern.begin[i]);
+  pattern.begin[out.length] = int(count);
+  if (!pattern.intervals.resize(count)) return out_of_memory("the pattern", 8.0 * count);
   return {};
 }
 

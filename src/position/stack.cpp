@@ -20,7 +20,7 @@ Error check_shape(const Shape& s) {
 
 std::string known_names() {
   std::string names;
-  for (auto& entry : catalogue()) names += (names.empty() ? "" : ", ") + std::string(entry.descriptor->name);
+  for (const Entry* entry : all_encodings()) names += (names.empty() ? "" : ", ") + std::string(entry->descriptor->name);
   return names;
 }
 
@@ -95,7 +95,7 @@ Error Stack::add(std::string_view term) {
   if (opens(d.doors, Door::rotation) && shape_.head_dim % 2)
     return {"headDim is " + std::to_string(shape_.head_dim) + "; allowed with " + std::string(name) + ": even numbers"};
   if (Error e = entry->check(options, shape_)) return e;
-  encodings_.push_back(entry->make(options, shape_));
+  encodings_.push_back(entry->make(*entry, options, shape_));
   learned_ = learned_ || !encodings_.back()->parameters().empty();
   spec_ += (spec_.empty() ? "" : "+") + canonical(d, options);
   return {};
@@ -188,6 +188,11 @@ bool Stack::per_layer() const {
 bool Stack::jumps(int before, int now) const {
   for (auto& e : encodings_) if (e->jumps(before, now)) return true;
   return false;
+}
+
+bool Stack::fixed() const {
+  for (auto& e : encodings_) if (opens(e->descriptor().doors, Door::ids) && !e->descriptor().fixed_ids) return false;
+  return !learned_;
 }
 
 bool Stack::length_dependent() const {

@@ -22,6 +22,8 @@ class Stack {
   Error size_gradient(const Plan& plan, PlanGradient& out);
   // Gradient of the plan's tables → gradient of the parameters (accumulated).
   Error plan_backward(const Plan& plan, int present, const PlanGradient& gradient);
+  // Angles [n][pairs] of tokens that carry these numbers, by coordinate where there is a map. False: out of memory.
+  bool angles(Encoding& rotary, std::span<const double> positions, int present, Buffer<double>& out);
   // Fresh content terms, in the order of the stack; empty when the content door is closed.
   std::vector<std::unique_ptr<ContentTerm>> content();
 
@@ -37,6 +39,7 @@ class Stack {
   bool jumps(int before, int now) const;  // what is cached must be made anew
   bool reads_tokens() const;         // each sequence has a plan of its own
   Encoding* mixer() const;           // the encoding that mixes neighbours into the input, or nullptr
+  bool fixed() const;                // the same plan each time for the same length: it may be kept
   const Shape& shape() const { return shape_; }
   const std::string& spec() const { return spec_; }  // canonical
 
@@ -49,7 +52,6 @@ class Stack {
   Error plan_zones(Plan& out);
   Error plan_rotation(int present, Plan& out);
   Error turn(Encoding& rotary, std::span<const double> query, std::span<const double> key, int present, Rotation& out);
-  bool angles(Encoding& rotary, std::span<const double> positions, int present, Buffer<double>& out);
   void turn_backward(Encoding& rotary, std::span<const double> positions, int present, const float* gradient);
   Error plan_bias(Plan& out);
   Error plan_pattern(Plan& out);

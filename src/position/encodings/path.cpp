@@ -3,8 +3,7 @@
 // β up to 2: H_t may forget (β = 1) or reflect (β = 2) what lies along w_t. This replaces q·k. W [kv heads · D][d] and
 // u [kv heads][d] start N(0, 0.02), b [kv heads] at zero; one set for each layer. Causal only. W is a plain linear map: the
 // low rank of W and the short convolution over t, which the authors switch on to save parameters and to gain some loss,
-// are left out. A row carries one vector, H_{j+1} ⋯ H_i q_i, from the query to its first key: O(T·D). With forget_gate it is
-// the paper's PaTH-FoX.
+// are left out. A row carries one vector, H_{j+1} ⋯ H_i q_i, from the query to its first key: O(T·D).
 #include <cmath>
 
 #include "position/catalogue.h"

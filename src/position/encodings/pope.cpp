@@ -2,8 +2,7 @@
 //   s_ij = Σ_c softplus(q_c)·softplus(k_c)·cos((j − i)·θ_c + δ_c)/√D,  θ_c = base^(−c/D),  c = 0 … D − 1
 // What a token is gives the length of each of D planar vectors, where it stands gives their angle: rope, whose angle
 // content can move too, has D/2 of them. This replaces q·k. δ [H][D] is learned and kept in [−2π, 0], one for each layer;
-// it starts at zero (for reaching past the trained length) or, start=uniform, anywhere in its range. base 1 … 10¹². Angles
-// count tokens: content terms are not told the numbers of the ids door.
+// it starts at zero (for reaching past the trained length) or, start=uniform, anywhere in its range. base 1 … 10¹².
 #include <cmath>
 #include <numbers>
 
@@ -86,8 +85,7 @@ class PopeTerm final : public ContentTerm {
       const float* from = k_.gradient(tokens.offset + n, 0);
       for (int c = 0; c < kv_heads_ * D_; c++, from += 2) {
         const double angle = (tokens.offset + n) * speed_[c % D_];
-        const ptrdiff_t at = n * tokens.k_stride + c;
-        dk[at] += float(sigmoid(tokens.k[at]) * (std::cos(angle) * from[0] + std::sin(angle) * from[1]));
+        dk[n * tokens.k_stride + c] += float(sigmoid(tokens.k[n * tokens.k_stride + c]) * (std::cos(angle) * from[0] + std::sin(angle) * from[1]));
       }
     }
   }
