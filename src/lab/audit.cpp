@@ -1,0 +1,335 @@
+#include "lab/audit.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+
+#include "attention/attention.h"
+
+namespace lw {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity(), closed = std::numeric_limits<double>::quiet_NaN();
+
+Error out_of_memory() { return {"OutOfMemory: the audit needs more memory than can be had; use a shorter trainedLength or fewer heads"}; }
+
+// Parameters of its own, and content that is the same for every token.
+struct Subject {
+  Stack stack;
+  Buffer<float> parameters;
+  std::vector<float> q, k, x;  // [H·D], [kv·D], [width]
+  Plan plan;
+
+  Error make(std::string_view spec, const Shape& shape) {
+    if (Error e = Stack::make(spec, shape, stack)) return e;
+    size_t total = 0;
+    for (Parameter* p : stack.parameters()) total += p->size();
+    if (!parameters.assign(total, 0)) return out_of_memory();
+    float* next = parameters.data();
+    for (Parameter* p : stack.parameters()) p->value = next, next += p->size();
+    Random random(1, 1);
+    stack.initialise(random);
+    for (float& p : parameters) p += float(0.02 * random.normal());
+    stack.project();
+    for (auto* v : {&q, &k, &x}) {
+      v->resize(v == &x ? shape.width : size_t(v == &q ? shape.heads : shape.kv_heads) * shape.head_dim);
+      for (float& f : *v) f = float(random.normal());
+    }
+    return {};
+  }
+};
+
+bool sees(const Plan& plan, int i, int j) {
+  if (plan.pattern.begin.empty()) return !plan.causal || j <= i;
+  for (int n = plan.pattern.begin[i]; n < plan.pattern.begin[i + 1]; n++)
+    if (j >= plan.pattern.intervals[n].first && j < plan.pattern.intervals[n].last) return true;
+  return false;
+}
+
+// What the last token of the subject's plan sees.
+struct View {
+  std::vector<char> seen;                  // [n]
+  std::vector<double> distance;            // [n], absolute, as remapped
+  std::vector<double> angle;               // [n][pairs], relative
+  std::vector<std::vector<double>> score;  // [H][n] bias + content term; empty: both closed
+  int n() const { return int(seen.size()); }
+};
+
+// Everything but the scores.
+Error locate(Subject& subject, View& view) {
+  const Plan& plan = subject.plan;
+  const int n = plan.length, last = n - 1, pairs = plan.rotation.pairs, zones = std::max(1, int(plan.zones.size()));
+  view = {};
+  for (int j = 0; j < n; j++) view.seen.push_back(sees(plan, last, j));
+  view.distance.resize(n), view.angle.resize(size_t(n) * pairs);
+  Encoding* rotary = nullptr;
+  for (auto& e : subject.stack.encodings()) if (opens(e->descriptor().doors, Door::rotation)) rotary = e.get();
+  Buffer<double> query, key;
+  for (int z = zones - 1; z >= 0; z--) {  // nearer ones write over farther ones
+    const bool mapped = !plan.zones.empty();
+    const Buffer<double>& queries = mapped ? plan.zones[z].query : plan.positions;
+    const Buffer<double>& keys = mapped ? plan.zones[z].key : plan.positions;
+    if (rotary && (!subject.stack.angles(*rotary, queries, n, query) || !subject.stack.angles(*rotary, keys, n, key))) return out_of_memory();
+    for (int j = mapped ? plan.zones[z].first[last] : 0; j < n; j++) {
+      view.distance[j] = std::fabs(queries[last] - keys[j]);
+      for (int k = 0; k < pairs; k++) view.angle[size_t(j) * pairs + k] = query[size_t(last) * pairs + k] - key[size_t(j) * pairs + k];
+    }
+  }
+  return {};
+}
+
+Error look(Subject& subject, View& view) {
+  const Shape& s = subject.stack.shape();
+  const Plan& plan = subject.plan;
+  const int n = plan.length, last = n - 1;
+  if (Error e = locate(subject, view)) return e;
+  const bool bias = !plan.bias.table.empty();
+  if (!bias && !opens(subject.stack.doors(), Door::content)) return {};
+
+  Buffer<float> x, raw, row;
+  if (!x.resize(size_t(n) * s.width) || !raw.resize(n) || !row.resize(n)) return out_of_memory();
+  for (int t = 0; t < n; t++) std::copy(subject.x.begin(), subject.x.end(), x.data() + size_t(t) * s.width);
+  auto terms = subject.stack.content();
+  for (auto& term : terms)
+    if (!term->begin(n) || !term->sequence({0, n, x.data(), subject.q.data(), subject.k.data(), 0, 0})) return out_of_memory();
+  for (int h = 0; h < s.heads; h++) {
+    const float *q = &subject.q[size_t(h) * s.head_dim], *k = &subject.k[size_t(h / (s.heads / s.kv_heads)) * s.head_dim];
+    double product = 0;
+    for (int d = 0; d < s.head_dim; d++) product += double(q[d]) * k[d];
+    raw.fill(float(product * plan.score_scale)), row.fill(0);
+    for (auto& term : terms) term->row({h, last, q, 0, n}, raw.data(), row.data());
+    view.score.emplace_back();
+    for (int j = 0; j < n; j++) view.score[h].push_back(view.seen[j] ? row[j] + double(bias ? plan.bias.row(h, last)[j] : 0) : 0);
+  }
+  return {};
+}
+
+double difference(double a, double b) { return a == b ? 0 : std::fabs(a - b); }  // equal infinities are equal
+
+void measure_unique(const Subject& subject, const View& view, Audit& out) {
+  const Plan& plan = subject.plan;
+  const int n = view.n(), width = subject.stack.shape().width, pairs = plan.rotation.pairs, heads = int(view.score.size());
+  double least = infinity;
+  std::vector<double> cosine, sine;
+  for (double angle : view.angle) cosine.push_back(std::cos(angle)), sine.push_back(std::sin(angle));
+  for (int a = 0; a < n; a++)
+    for (int b = a + 1; b < n; b++) {
+      double square = 0, part = 0;
+      for (int c = 0; c < (plan.input.empty() ? 0 : width); c++) {
+        const double d = double(plan.input[size_t(a) * width + c]) - plan.input[size_t(b) * width + c];
+        square += d * d / width;
+      }
+      if (view.seen[a] != view.seen[b]) continue;
+      for (int k = 0; view.seen[a] && k < pairs; k++) {
+        const size_t i = size_t(a) * pairs + k, j = size_t(b) * pairs + k;
+        const double c = cosine[i] - cosine[j], s = sine[i] - sine[j];
+        part += (c * c + s * s) / pairs;
+      }
+      square += part;
+      for (int h = 0; view.seen[a] && h < heads; h++) {
+        const double d = difference(view.score[h][a], view.score[h][b]);
+        square += d * d / heads;
+      }
+      if (square < least) least = square, out.unique = {0, a, b};
+    }
+  out.unique.distance = std::sqrt(least);
+}
+
+// Over the first n tokens of both.
+double difference(const Plan& a, const Plan& b, int n, const Shape& s) {
+  double most = 0;
+  auto compare = [&](const auto& x, const auto& y, size_t size) {
+    for (size_t i = 0; i < std::min({size, x.size(), y.size()}); i++) most = std::max(most, difference(x[i], y[i]));
+  };
+  compare(a.positions, b.positions, n);
+  compare(a.input, b.input, size_t(n) * s.width);
+  compare(a.rotation.cosine, b.rotation.cosine, size_t(n) * a.rotation.pairs);
+  compare(a.rotation.sine, b.rotation.sine, size_t(n) * a.rotation.pairs);
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < n; j++) {
+      const bool seen = sees(a, i, j);
+      if (seen != sees(b, i, j)) most = std::max(most, 1.0);
+      for (int h = 0; seen && !a.bias.table.empty() && h < s.heads; h++)
+        most = std::max(most, difference(a.bias.row(h, i)[j], b.bias.row(h, i)[j]));
+    }
+  for (int h = 0; !a.scale.empty() && h < s.heads; h++)
+    for (int i = 0; i < n; i++) most = std::max(most, difference(a.scale[size_t(h) * a.length + i], b.scale[size_t(h) * b.length + i]));
+  return most;
+}
+
+Error measure_deterministic(Subject& subject, int n, Audit& out) {
+  Stack& stack = subject.stack;
+  Plan other;
+  Random random(1, 2);
+  if (Error e = stack.plan(n, 0, nullptr, other)) return e;
+  out.deterministic.again = difference(subject.plan, other, n, stack.shape());
+  Plan drawn;
+  if (Error e = stack.plan(n, 0, &random, drawn)) return e;
+  if (Error e = stack.plan(n, 0, &random, other)) return e;
+  out.deterministic.training = difference(drawn, other, n, stack.shape());
+  Error refused = stack.plan(2 * n, 0, nullptr, other);
+  out.deterministic.longer = refused ? closed : difference(subject.plan, other, n, stack.shape());
+  return {};
+}
+
+double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
+
+Error measure_past(Subject& subject, int n, Audit& out) {
+  Stack& stack = subject.stack;
+  const Shape& s = stack.shape();
+  auto& past = out.past;
+  past.distances = past.angles = past.rows = past.weight = closed;
+  const int pairs = subject.plan.rotation.pairs;
+  double farthest = 0;
+  std::vector<double> arc(pairs);
+  Random random(1, 3);
+  View view;
+  Buffer<float> rows;  // of the plan in evaluation
+  if (!rows.resize(subject.plan.input.size())) return out_of_memory();
+  std::copy(subject.plan.input.begin(), subject.plan.input.end(), rows.data());
+  for (int draw = 0; draw < 32; draw++) {
+    if (draw == 0 || !stack.fixed())
+      if (Error e = stack.plan(n, 0, &random, subject.plan)) return e;
+    if (Error e = locate(subject, view)) return e;
+    for (int j = 0; j < n; j++) {
+      if (!view.seen[j]) continue;
+      farthest = std::max(farthest, view.distance[j]);
+      for (int k = 0; k < pairs; k++) arc[k] = std::max(arc[k], std::fabs(view.angle[size_t(j) * pairs + k]));
+    }
+    if (stack.fixed()) break;
+  }
+
+  const int longer = 4 * n, last = longer - 1;
+  if (Error e = stack.plan(longer, 0, nullptr, subject.plan)) return past.refused = e.text, Error{};
+  const Plan& plan = subject.plan;
+  if (Error e = look(subject, view)) return e;
+  double keys = 0, far = 0, outside = 0;
+  const double circle = 2 * std::acos(-1.0), rounding = 1e-9;
+  for (int j = 0; j < longer; j++) {
+    if (!view.seen[j]) continue;
+    keys++, far += view.distance[j] > farthest;
+    for (int k = 0; k < pairs; k++) {
+      const double angle = std::fabs(view.angle[size_t(j) * pairs + k]);
+      outside += arc[k] < circle && std::fmod(angle, circle) > arc[k] + rounding;
+    }
+  }
+  if (stack.doors() & (Door::bias | Door::content | Door::value)) past.distances = share(far, keys);
+  if (pairs) past.angles = share(outside, keys * pairs);
+  if (!plan.input.empty()) {
+    double fresh = 0;
+    auto equal = [&](int t, int known) {
+      for (int c = 0; c < s.width; c++)
+        if (!(difference(plan.input[size_t(t) * s.width + c], rows[size_t(known) * s.width + c]) <= 1e-6)) return false;
+      return true;
+    };
+    for (int t = 0; t < longer; t++) {
+      bool known = false;
+      for (int r = 0; !known && r < n; r++) known = equal(t, r);
+      fresh += !known;
+    }
+    past.rows = fresh / longer;
+  }
+  if (view.score.empty()) return {};
+  past.weight = 0;
+  for (int h = 0; h < s.heads; h++) {
+    const double scale = plan.scale.empty() ? 1 : plan.scale[size_t(h) * longer + last];
+    double most = -infinity, sum = 0, beyond = 0;
+    for (int j = 0; j < longer; j++) if (view.seen[j]) most = std::max(most, scale * view.score[h][j]);
+    for (int j = 0; j < longer; j++) {
+      if (!view.seen[j]) continue;
+      const double weight = std::exp(scale * view.score[h][j] - most);
+      sum += weight, beyond += view.distance[j] > farthest ? weight : 0;
+    }
+    past.weight += share(beyond, sum) / s.heads;
+  }
+  return {};
+}
+
+void measure_content(const Subject& subject, const View& view, Audit& out) {
+  const Plan& plan = subject.plan;
+  const Shape& s = subject.stack.shape();
+  out.content = {closed, closed};
+  if (!plan.input.empty()) {
+    double square = 0;
+    for (float v : plan.input) square += double(v) * v;
+    out.content.input = std::sqrt(square / plan.length) / plan.embedding_scale;
+  }
+  if (view.score.empty()) return;
+  double variance = 0;
+  for (auto& row : view.score) {
+    double count = 0, sum = 0, squares = 0;
+    for (int j = 0; j < view.n(); j++) if (view.seen[j] && std::isfinite(row[j])) count++, sum += row[j];
+    for (int j = 0; j < view.n(); j++) if (view.seen[j] && std::isfinite(row[j])) squares += (row[j] - sum / count) * (row[j] - sum / count);
+    variance += share(squares, count) / s.heads;
+  }
+  const double spread = plan.score_scale > 0 ? plan.score_scale * std::sqrt(double(s.head_dim)) : 1;  // 0: q·k is replaced
+  out.content.bias = std::sqrt(variance) / spread;
+}
+
+// Seconds, the median of five; false: out of memory.
+template <class F>
+bool timed(double& seconds, F work) {
+  double times[5];
+  for (double& t : times) {
+    const auto start = std::chrono::steady_clock::now();
+    if (!work()) return false;
+    t = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+  std::sort(times, times + 5);
+  return seconds = times[2], true;
+}
+
+Error measure_cost(Subject& subject, int n, Audit& out) {
+  const Shape& s = subject.stack.shape();
+  Plan& plan = subject.plan;
+  Stack nothing;
+  Plan bare;
+  if (Error e = Stack::make("nope", s, nothing)) return e;
+  if (Error e = nothing.plan(n, 0, nullptr, bare)) return e;
+
+  const size_t row = size_t(s.heads) * s.head_dim;
+  Buffer<float> x, q, result;
+  AttentionScratch scratch;
+  if (!x.resize(size_t(n) * s.width) || !q.resize(n * row) || !result.resize(n * row)) return out_of_memory();
+  Random random(1, 4);
+  for (auto* content : {&x, &q}) for (float& f : *content) f = float(random.normal());
+  AttentionInput in;
+  in.queries = in.keys = n, in.heads = s.heads, in.kv_heads = s.kv_heads, in.head_dim = s.head_dim;
+  in.q = in.k = in.v = q.data(), in.q_stride = in.k_stride = in.v_stride = ptrdiff_t(row);
+
+  auto terms = subject.stack.content();
+  auto attend = [&](const Plan& plan, Contents contents) {
+    for (auto& term : contents)
+      if (!term->begin(n) || !term->sequence({0, n, x.data(), in.q, in.k, in.q_stride, in.k_stride})) return false;
+    return attention(in, plan, contents, result.data(), ptrdiff_t(row), nullptr, scratch);
+  };
+  double unit, planning, attending;
+  const bool fits = timed(planning, [&] { return !subject.stack.plan(n, 0, nullptr, plan); }) &&
+                    timed(unit, [&] { return attend(bare, {}); }) && timed(attending, [&] { return attend(plan, terms); });
+  if (!fits) return out_of_memory();
+  const Rotation& r = plan.rotation;
+  out.cost.parameters = double(subject.parameters.size());
+  out.cost.bytes = 8.0 * plan.positions.size() + 4.0 * (plan.input.size() + r.cosine.size() + r.sine.size() + r.key_cosine.size() +
+                   r.key_sine.size() + plan.bias.table.size() + plan.scale.size() + plan.pattern.begin.size() + 2 * plan.pattern.intervals.size());
+  out.cost.planning = planning / std::max(unit, 1e-9), out.cost.attention = attending / std::max(unit, 1e-9);
+  return {};
+}
+
+}  // namespace
+
+Error audit(std::string_view spec, const Shape& shape, Audit& out) {
+  Subject subject;
+  if (Error e = subject.make(spec, shape)) return e;
+  const int n = out.length = std::min(shape.trained_length, 512);
+  if (Error e = subject.stack.plan(n, 0, nullptr, subject.plan)) return e;
+  View view;
+  if (Error e = look(subject, view)) return e;
+  measure_unique(subject, view, out);
+  measure_content(subject, view, out);
+  if (Error e = measure_deterministic(subject, n, out)) return e;
+  if (Error e = measure_cost(subject, n, out)) return e;
+  return measure_past(subject, n, out);
+}
+
+}  // namespace lw
