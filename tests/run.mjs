@@ -66,9 +66,10 @@ async function relaxed() {
 
 async function guards() {
   const folder = join(project, 'tests/native/guards');
-  const expected = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith('.cpp')).length : 0;
+  const expected = existsSync(folder) ? readdirSync(folder).filter((name) => /\.(cpp|mjs)$/.test(name)).length : 0;
   if (!expected) return { skip: 'tests/native/guards/ holds no guards' };
-  const build = await buildPreset('native', ['build.ninja']);
+  await buildPreset('native', ['build.ninja']); // looks for new files
+  const build = await buildPreset('native', ['lengthwise_tests']); // whose objects the recipe links
   const result = await execute('ctest', ['--test-dir', build, '-R', '^guard/', '--output-on-failure']);
   const match = /(\d+) tests? failed out of (\d+)/.exec(result.output);
   const [failed, total] = match ? [Number(match[1]), Number(match[2])] : [0, 0];
