@@ -137,6 +137,7 @@ export function shorten(text: string): string {
   return text.length > 40 ? `${text.slice(0, 39)}…` : text;
 }
 
+/** A value in a sentence. */
 export function describe(value: unknown): string {
   if (value === null || value === undefined) return String(value);
   if (typeof value === 'string') return `the string '${shorten(value)}'`;

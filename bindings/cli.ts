@@ -2,6 +2,7 @@
 // The command line: results on stdout, progress and errors on stderr; exit code 1 for a failure, 2 for wrong usage.
 
 import { Command, CommanderError } from 'commander';
+import { auditCommand } from './cli/audit.js';
 import { compareCommand } from './cli/compare.js';
 import { encodingsCommand } from './cli/encodings.js';
 import { generateCommand } from './cli/generate.js';
@@ -13,7 +14,7 @@ const program = new Command('lengthwise')
   .addHelpText('after', `
 Every command has examples in its own help: lengthwise <command> --help
 With --json a command prints JSON, alone, on standard output; progress goes to standard error.`);
-for (const command of [compareCommand(), encodingsCommand(), showCommand(), generateCommand(), lossCommand()]) {
+for (const command of [compareCommand(), encodingsCommand(), showCommand(), generateCommand(), lossCommand(), auditCommand()]) {
   program.addCommand(command.copyInheritedSettings(program).exitOverride());
 }
 program.exitOverride().showHelpAfterError('(--help tells what there is)');

@@ -112,6 +112,41 @@ export interface NativeRun {
   delete(): void;
 }
 
+/** A number in the core's terms: `kind` as there (number, integer, flag, choice), choices joined by |. */
+export interface NativeOption {
+  name: string;
+  kind: number;
+  initial: number;
+  least: number;
+  most: number;
+  choices: string;
+  meaning: string;
+}
+
+/** Fills tables at addresses; '' when all went well. `positions`, `distances` and `out` are doubles, `seen` of scale integers, of pattern bytes. */
+export interface NativeTables {
+  ids(positions: number, count: number): string;
+  input(positions: number, count: number, out: number): string;
+  rotation(positions: number, count: number, out: number): string;
+  bias(query: number, distances: number, count: number, out: number): string;
+  pattern(query: number, keys: number, seen: number): string;
+  scale(seen: number, count: number, out: number): string;
+}
+
+export interface NativeDefinition {
+  name: string;
+  title: string;
+  titleZh: string;
+  /** A bit for each door. */
+  doors: number;
+  byRow: boolean;
+  /** 0: all. */
+  pairs: number;
+  half: boolean;
+  options: NativeOption[];
+  tables(shape: ShapeRequest, values: number[]): NativeTables;
+}
+
 export interface Core {
   // Re-read after every call that may allocate: growing memory detaches them.
   HEAPU8: Uint8Array<ArrayBuffer>;
@@ -124,6 +159,10 @@ export interface Core {
   _malloc(bytes: number): number;
   _free(pointer: number): void;
   catalogue(): string;
+  /** The numbers of an audit and `error` ('' is fine), as JSON. */
+  audit(spec: string, shape: ShapeRequest): string;
+  registerEncoding(definition: NativeDefinition, replace: boolean): string;
+  unregisterEncoding(name: string): boolean;
   /** Why the latest make() returned null. */
   lastError(): string;
   Encoder: { make(spec: string, shape: ShapeRequest, seed: number): NativeEncoder | null };

@@ -1,9 +1,12 @@
 // What load() gives: the encodings, attention and models of one WebAssembly instance.
 
+import { audit, type Audit } from './audit.js';
 import * as check from './check.js';
 import type { ModelConfig } from './config.js';
 import type { Core } from './core.js';
+import { register, type EncodingDefinition, type EncodingOptions } from './custom.js';
 import { Encoding, SHAPE_KEYS, type Door, type EncodingShape } from './encoding.js';
+import { notWhileFilling } from './memory.js';
 import { Model } from './model.js';
 import type { EncodingSpec } from './spec.js';
 
@@ -75,11 +78,37 @@ export class Lengthwise {
   }
 
   /**
+   * Registers an encoding of your own under a name that every spec understands from then on, in this instance: encodings,
+   * models, training. Registering under a name again needs `replace`; what was made with the old one stays as it was.
+   * @returns the name
+   * @throws TypeError or RangeError for a definition that is wrong. What its functions do wrong comes as an EncodingError
+   * from whatever needed the table.
+   */
+  register<const O extends EncodingOptions = {}>(definition: EncodingDefinition<O>, options?: { replace?: boolean }): string {
+    return register(this.#core, definition, options);
+  }
+
+  /** Takes a name back; what was made with it lives on. @returns whether it was registered */
+  unregister(name: string): boolean {
+    return this.#core.unregisterEncoding(name);
+  }
+
+  /**
    * Makes an encoding. Dispose of it when done.
    * @throws RangeError or TypeError naming an unknown name, an option, a size, what was given and what is allowed.
    */
   encoding(spec: EncodingSpec, shape?: EncodingShape): Encoding {
+    notWhileFilling();
     return new Encoding(this.#core, spec, shape);
+  }
+
+  /**
+   * Measures what textbooks ask of an encoding: unique, the same each time, beyond its length, mild to the content, cheap.
+   * @throws as `encoding()`
+   */
+  audit(spec: EncodingSpec, shape?: EncodingShape): Audit {
+    notWhileFilling();
+    return audit(this.#core, spec, shape);
   }
 
   /**
@@ -107,6 +136,7 @@ export class Lengthwise {
 
   /** Makes a transformer with fresh weights. @param options `seed` of the weights, an integer ≥ 0 (default 0). */
   model(config?: ModelConfig, options: { seed?: number } = {}): Model {
+    notWhileFilling();
     check.keys('model options', options, ['seed']);
     return Model.create(this.#core, config, options.seed);
   }
@@ -116,6 +146,7 @@ export class Lengthwise {
    * @throws FormatError when the file is truncated, is something else, or contradicts itself.
    */
   loadModel(file: Uint8Array): Model {
+    notWhileFilling();
     return Model.load(this.#core, file);
   }
 }

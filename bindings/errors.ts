@@ -23,6 +23,11 @@ export class EngineError extends Error {
   override readonly name = 'EngineError';
 }
 
+/** A function of an encoding of your own threw (see `cause`), or returned what its door cannot take; or its module is none. */
+export class EncodingError extends Error {
+  override readonly name = 'EncodingError';
+}
+
 /** Why the WebAssembly module could not be loaded. */
 export type LoadErrorCode = 'html' | 'http' | 'network' | 'csp' | 'simd' | 'invalid';
 
@@ -39,10 +44,19 @@ export function succeed(sentence: string): void {
   if (sentence) throw errorFrom(sentence);
 }
 
+let thrown: { sentence: string; cause?: unknown } = { sentence: '' };
+
+/** Keeps what a function threw while the core carries the sentence about it to whoever called. @returns the sentence */
+export function rememberCause(sentence: string, cause: unknown): string {
+  thrown = { sentence, cause };
+  return sentence;
+}
+
 /** The error that a sentence from the core stands for. */
 export function errorFrom(sentence: string): Error {
-  const prefixed = /^(TypeError|OutOfMemory): (.*)$/s.exec(sentence);
+  const prefixed = /^(TypeError|OutOfMemory|Encoding): (.*)$/s.exec(sentence);
   if (!prefixed) return new RangeError(sentence);
+  if (prefixed[1] === 'Encoding') return new EncodingError(prefixed[2], sentence === thrown.sentence ? { cause: thrown.cause } : undefined);
   return prefixed[1] === 'TypeError' ? new TypeError(prefixed[2]) : new OutOfMemoryError(prefixed[2]);
 }
 
@@ -56,7 +70,7 @@ export function made<T>(object: T | null, core: { lastError(): string }): T {
 export function revive(error: unknown): Error {
   if (!(error instanceof Error)) return new Error(String(error));
   const { name, message } = error;
-  const classes = { TypeError, RangeError, OutOfMemoryError, DisposedError, EngineError, FormatError };
+  const classes = { TypeError, RangeError, OutOfMemoryError, DisposedError, EngineError, FormatError, EncodingError };
   if (!Object.hasOwn(classes, name)) return error;
   return new classes[name as keyof typeof classes](message, { cause: error });
 }

@@ -3,6 +3,7 @@
 import * as check from './check.js';
 import { proxy, type Remote } from './comlink.mjs';
 import { MODEL_KEYS, modelRequest, TRAIN_KEYS, trainRequest, type ModelConfig, type TrainOptions } from './config.js';
+import { moduleAddress, type EncodingDefinition, type EncodingModule } from './custom.js';
 import { revive } from './errors.js';
 import { locate, type LoadOptions, type WorkerOptions } from './load.js';
 import { Bench, type ExperimentEvent, type RunPlan, type Task } from './run.js';
@@ -14,6 +15,11 @@ import { startWorker, type Station } from './workers.js';
 export interface ExperimentOptions extends LoadOptions, WorkerOptions {
   /** The encodings to compare; each gives `seeds` runs. */
   encodings: readonly EncodingSpec[];
+  /**
+   * Encodings of your own, which `encodings` may then name. For workers: the URL or the text of a module (see
+   * `RemoteLengthwise.register`); with `workers: 0` the encoding itself will do.
+   */
+  register?: readonly (EncodingModule | EncodingDefinition<any>)[];
   /** 'text': next byte; 'copy': repeat what came before a mark; 'recall': values of keys. Default 'text'. */
   task?: Task;
   /** For 'text': one text, documents, or a split made before (see `splitText`); its parts may be texts too. */
@@ -54,7 +60,7 @@ export interface ExperimentResult {
   encodings: EncodingSummary[];
 }
 
-const KEYS = ['encodings', 'task', 'text', 'trainLength', 'testLengths', 'steps', 'seeds', 'batch', 'model', 'training',
+const KEYS = ['encodings', 'register', 'task', 'text', 'trainLength', 'testLengths', 'steps', 'seeds', 'batch', 'model', 'training',
   'testTokens', 'testEvery', 'workers', 'signal', 'onProgress', 'wasmUrl', 'wasmBinary', 'variant', 'createWorker'];
 
 // The fewest tokens in which a task can be put. A shorter test is told as refused, since the others make sense.
@@ -85,6 +91,7 @@ export class Experiment {
   readonly #records: RunRecord[];
   readonly #options: ExperimentOptions;
   readonly #text: TextSplit | undefined;
+  readonly #own: (string | EncodingDefinition<any>)[];
   readonly #abort = new AbortController();
   #places: Place[] = [];
   #paused = false;
@@ -94,6 +101,8 @@ export class Experiment {
     this.#plans = plans(options);
     this.#options = options;
     this.#text = textOf(options);
+    this.#own = (options.register ?? []).map((own) =>
+      (options.workers === 0 && !(own instanceof URL) && typeof own === 'object' ? own : moduleAddress(own as EncodingModule)));
     this.runs = this.#plans.map(({ encoding, seed }) => Object.freeze({ encoding, seed }));
     this.#records = this.runs.map((run) => ({
       ...run, parameters: null, stepsPerSecond: null, losses: [], tests: new Map(), refused: new Map(), failed: null,
@@ -157,7 +166,7 @@ export class Experiment {
     const count = this.#options.workers ?? defaultWorkers();
     this.#places = Array.from({ length: Math.min(count, this.#plans.length) }, () => remotePlace(startWorker({ createWorker })));
     if (count === 0) this.#places.push(localPlace());
-    await Promise.all(this.#places.map(({ bench, died }) => Promise.race([died, bench.prepare(wasm, this.#text)])).map(revived));
+    await Promise.all(this.#places.map(({ bench, died }) => Promise.race([died, bench.prepare(wasm, this.#text, this.#own)])).map(revived));
 
     // A misspelt encoding should not come to light an hour into the experiment.
     const first = this.#places[0]!;

@@ -3,7 +3,9 @@
 export { load, type LoadOptions, type WorkerOptions } from './load.js';
 export { Lengthwise, type AttentionOptions, type EncodingDescriptor, type OptionDescriptor } from './engine.js';
 export { Encoding, type Door, type EncodingParameters, type EncodingShape, type Pairing, type Rectangle, type Rotation } from './encoding.js';
+export type { Audit } from './audit.js';
 export type { EncodingSpec, EncodingTerm } from './spec.js';
+export type { EncodingContext, EncodingDefinition, EncodingModule, EncodingOptions, OptionDefinition } from './custom.js';
 export { Model, type GenerateOptions } from './model.js';
 export type { ModelConfig, TrainOptions } from './config.js';
 export { Trainer, type StepInfo } from './trainer.js';
@@ -16,4 +18,4 @@ export { positionsFromMask } from './positions.js';
 export { splitText, type TextSplit } from './text.js';
 export { ByteTokenizer, Llama2Tokenizer, type Tokenizer } from './tokenizer.js';
 export { readSafetensors, tensorFloats, writeSafetensors, type Safetensors, type Tensor } from './safetensors.js';
-export { DisposedError, EngineError, FormatError, LoadError, OutOfMemoryError, type LoadErrorCode } from './errors.js';
+export { DisposedError, EncodingError, EngineError, FormatError, LoadError, OutOfMemoryError, type LoadErrorCode } from './errors.js';

@@ -77,6 +77,24 @@ export function filledFloats(core: Core, length: number, fill: (out: number) => 
   });
 }
 
+let filling = '';
+
+/** Runs a caller's function in the middle of a call of the core: nothing that exists may be touched meanwhile. */
+export function withoutReentry(name: string, work: () => void): void {
+  notWhileFilling();
+  filling = name;
+  try {
+    work();
+  } finally {
+    filling = '';
+  }
+}
+
+/** @throws Error while a table is being filled */
+export function notWhileFilling(): void {
+  if (filling) throw new Error(`${filling} uses the engine while it fills a table; allowed: what it can tell from its arguments`);
+}
+
 /** Symbol.dispose where the engine knows it, so that `using` works; the same key under another name where it does not. */
 export const disposeKey: typeof Symbol.dispose = Symbol.dispose ?? Symbol.for('Symbol.dispose');
 
@@ -92,6 +110,7 @@ export abstract class Handle<T extends { delete(): void }> {
 
   /** The core's object. @throws DisposedError after dispose(). */
   protected get native(): T {
+    notWhileFilling();
     if (!this.#native) throw new DisposedError(`this ${this.#what} has been disposed of; make a new one`);
     return this.#native;
   }
@@ -102,6 +121,7 @@ export abstract class Handle<T extends { delete(): void }> {
 
   /** Gives the memory back. May be called more than once; every other method throws DisposedError afterwards. */
   dispose(): void {
+    notWhileFilling();
     this.#native?.delete();
     this.#native = undefined;
   }

@@ -1,9 +1,11 @@
 // The same objects as in the main module, living in a worker: every method gives a promise.
 
+import type { Audit } from './audit.js';
 import * as check from './check.js';
 import { proxy, type Remote } from './comlink.mjs';
 import type { ModelConfig, TrainOptions } from './config.js';
 import type { ModelRequest } from './core.js';
+import { moduleAddress, type EncodingModule } from './custom.js';
 import type { AttentionOptions, EncodingDescriptor } from './engine.js';
 import { Encoding, type EncodingShape } from './encoding.js';
 import { revive } from './errors.js';
@@ -48,6 +50,25 @@ export class RemoteLengthwise {
 
   encodings(): Promise<EncodingDescriptor[]> {
     return ask(this.#station, () => this.#station.workshop.encodings());
+  }
+
+  /**
+   * Registers an encoding of your own in the worker, as {@link Lengthwise.register}. Functions cannot be sent to a worker,
+   * so it is the default export of a module: pass its address as a URL object, or its text. A Content-Security-Policy must
+   * allow the import in `script-src`: the module's origin for a URL, `data:` for a text.
+   * @returns its name
+   */
+  async register(module: EncodingModule, options?: { replace?: boolean }): Promise<string> {
+    const address = moduleAddress(module);
+    return ask(this.#station, () => this.#station.workshop.register(address, options));
+  }
+
+  audit(spec: EncodingSpec, shape?: EncodingShape): Promise<Audit> {
+    return ask(this.#station, () => this.#station.workshop.audit(spec, shape));
+  }
+
+  unregister(name: string): Promise<boolean> {
+    return ask(this.#station, () => this.#station.workshop.unregister(name));
   }
 
   async encoding(spec: EncodingSpec, shape?: EncodingShape): Promise<RemoteEncoding> {

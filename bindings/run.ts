@@ -2,7 +2,8 @@
 
 import { modelRequest, trainRequest, type ModelConfig, type TrainOptions } from './config.js';
 import type { Core, NativeRun } from './core.js';
-import { made, succeed } from './errors.js';
+import { importEncoding, register, type EncodingDefinition } from './custom.js';
+import { errorFrom, made, succeed } from './errors.js';
 import { loadCore, type LoadOptions } from './load.js';
 import { borrow, readFloats } from './memory.js';
 import { breathe, takeBreath } from './pause.js';
@@ -66,15 +67,24 @@ const REPORT_EVERY = 100; // milliseconds
 export class Bench {
   #core: Core | undefined;
   #options: LoadOptions = {};
+  #own: readonly (string | EncodingDefinition<any>)[] = [];
   #text: TextSplit | undefined;
   #paused: Promise<void> | undefined;
   #resume: (() => void) | undefined;
   #cancelled = false;
 
-  async prepare(options: LoadOptions, text: TextSplit | undefined): Promise<void> {
+  /** @param own encodings to register: where their modules are, or in this thread themselves */
+  async prepare(options: LoadOptions, text: TextSplit | undefined, own: readonly (string | EncodingDefinition<any>)[]): Promise<void> {
     this.#options = options;
-    this.#core = (await loadCore(options)).core;
+    this.#own = own;
     this.#text = text;
+    await this.#load();
+  }
+
+  async #load(): Promise<void> {
+    const { core } = await loadCore(this.#options);
+    for (const each of this.#own) register(core, typeof each === 'string' ? await importEncoding(each) : each);
+    this.#core = core;
   }
 
   pause(): void {
@@ -100,7 +110,7 @@ export class Bench {
   async perform(plan: RunPlan, emit: Emit): Promise<void> {
     const started = performance.now();
     // After a trap in another run the instance cannot be trusted.
-    if (this.#core?.spoilt) this.#core = (await loadCore(this.#options)).core;
+    if (this.#core?.spoilt) await this.#load();
     const run = this.#make(plan);
     try {
       await emit({ type: 'start', run: plan.run, parameters: run.parameterCount() });
@@ -157,7 +167,7 @@ export class Bench {
     for (const length of plan.testLengths) {
       if (this.#cancelled) return;
       const message = run.test(length, plan.testTokens);
-      if (message) await emit({ type: 'refused', run: plan.run, step, length, message: message.replace(/^OutOfMemory: /, '') });
+      if (message) await emit({ type: 'refused', run: plan.run, step, length, message: errorFrom(message).message });
       else {
         const byPosition = readFloats(this.#core!, run.testByPosition(), run.testByPositionCount());
         await emit({ type: 'test', run: plan.run, step, length, result: { ...JSON.parse(run.testInfo()), byPosition } });

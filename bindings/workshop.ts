@@ -1,7 +1,9 @@
 // What a worker offers: runs of experiments, and encodings and models as `lengthwise/worker` shows them.
 
+import type { Audit } from './audit.js';
 import { proxy } from './comlink.mjs';
 import type { ModelConfig, TrainOptions } from './config.js';
+import { importEncoding } from './custom.js';
 import type { EncodingShape } from './encoding.js';
 import type { AttentionOptions, EncodingDescriptor, Lengthwise } from './engine.js';
 import { load, type LoadOptions } from './load.js';
@@ -23,6 +25,19 @@ export class Workshop {
 
   encodings(): EncodingDescriptor[] {
     return this.#lengthwise!.encodings();
+  }
+
+  audit(spec: EncodingSpec, shape?: EncodingShape): Audit {
+    return this.#lengthwise!.audit(spec, shape);
+  }
+
+  /** @param address as `moduleAddress` gives it */
+  async register(address: string, options?: { replace?: boolean }): Promise<string> {
+    return this.#lengthwise!.register(await importEncoding(address), options);
+  }
+
+  unregister(name: string): boolean {
+    return this.#lengthwise!.unregister(name);
   }
 
   encoding(spec: EncodingSpec, shape?: EncodingShape) {

@@ -6,6 +6,7 @@ import type { ExperimentEvent, Task } from '../run.js';
 import type { LengthSummary, Spread } from '../summary.js';
 import { checkWritable, integerArgument, integersArgument, listArgument, numberArgument } from './arguments.js';
 import { corpus } from './corpus.js';
+import { withModules } from './modules.js';
 import { printJson, printTable } from './output.js';
 
 const DEFAULT = ['nope', 'sinusoidal', 'learned:overflow=clamp', 'rope', 'alibi', 't5'];
@@ -32,7 +33,7 @@ interface Options {
 export function compareCommand(): Command {
   return new Command('compare')
     .description('Trains a tiny transformer with each encoding at a short length and tests it at longer ones.')
-    .addOption(new Option('--encodings <a,b,…>', 'what to compare; options as in rope:base=500000, several at once as in rope+log_n')
+    .addOption(new Option('--encodings <a,b,…>', 'what to compare; options as in rope:base=500000, several at once as in rope+log_n; ./mine.mjs: a module that exports one')
       .argParser(listArgument).default(DEFAULT, DEFAULT.join()))
     .addOption(new Option('--task <task>', 'what to learn').choices(['text', 'copy', 'recall']).default('text'))
     .option('--text <file>', 'a text of your own; its last tenth is kept for the test')
@@ -87,8 +88,9 @@ async function run(options: Options): Promise<void> {
       bar.increment(event.losses.length, { speed: Math.round(sum(speeds.values())) });
     } else if (event.type === 'end' || event.type === 'failed') speeds.delete(event.run);
   };
+  const { specs, modules } = await withModules(encodings);
   const job = experiment({
-    encodings, task, text, trainLength, testLengths, steps, seeds, batch, testTokens, workers, onProgress,
+    encodings: specs, register: [...modules.keys()], task, text, trainLength, testLengths, steps, seeds, batch, testTokens, workers, onProgress,
     model: { width, layers, heads },
     training: options.learningRate === undefined ? {} : { learningRate: options.learningRate },
   });

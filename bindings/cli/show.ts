@@ -3,6 +3,7 @@ import type { Encoding } from '../encoding.js';
 import { load } from '../load.js';
 import type { EncodingTerm } from '../spec.js';
 import { integerArgument, jsonArgument, numbersArgument, objectArgument } from './arguments.js';
+import { withModules } from './modules.js';
 import { printJson } from './output.js';
 
 interface Options {
@@ -28,7 +29,7 @@ interface Options {
 export function showCommand(): Command {
   return new Command('show')
     .description('Shows what an encoding gives at each of its doors, with all digits.')
-    .argument('<name>', "an encoding, or several joined: 'rope', 'alibi', 'rope:base=500000+log_n'")
+    .argument('<name>', "an encoding, or several joined: 'rope', 'alibi', 'rope:base=500000+log_n'; ./mine.mjs: a module that exports one")
     .option('--options <json>', 'options of the encoding, as an object', encodingOptions)
     .option('--heads <H>', 'query heads', integerArgument(1), 1)
     .option('--kv-heads <H>', 'key/value heads (default: as many as heads)', integerArgument(1))
@@ -64,9 +65,12 @@ Examples:
   lengthwise show sinusoidal --width 16 --positions '[0, 0.5, 1000000]' --json`)
     .action(async (name: string, options: Options) => {
       const { heads, kvHeads, headDim, width, trainedLength, causal, seed } = options;
-      const spec = options.options === undefined ? name : { ...options.options, name } as EncodingTerm;
+      const { specs: [own], modules } = await withModules([name]);
+      const spec = options.options === undefined ? own! : { ...options.options, name: own! } as EncodingTerm;
       const given = Object.entries({ heads, kvHeads, headDim, width, trainedLength, causal, seed }).filter(([, v]) => v !== undefined);
-      const encoding = (await load()).encoding(spec, Object.fromEntries(given));
+      const lw = await load();
+      for (const definition of modules.values()) lw.register(definition);
+      const encoding = lw.encoding(spec, Object.fromEntries(given));
       for (const [key, values] of Object.entries(options.parameters ?? {})) encoding.setParameter(key, flatten(key, values));
       if (options.tokens) encoding.setTokens(options.tokens);
       const shown = describe(encoding, options);

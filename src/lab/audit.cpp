@@ -18,9 +18,15 @@ Error out_of_memory() { return {"OutOfMemory: the audit needs more memory than c
 struct Subject {
   Stack stack;
   Buffer<float> parameters;
+  std::vector<int> tokens;
   std::vector<float> q, k, x;  // [H·D], [kv·D], [width]
   Plan plan;
 
+  // Where tokens are read, they are all the same.
+  Error plan_for(int n, Random* random, Plan& out) {
+    tokens.assign(n, 0);
+    return stack.plan(n, 0, random, out, tokens.data());
+  }
   Error make(std::string_view spec, const Shape& shape) {
     if (Error e = Stack::make(spec, shape, stack)) return e;
     size_t total = 0;
@@ -162,13 +168,13 @@ Error measure_deterministic(Subject& subject, int n, Audit& out) {
   Stack& stack = subject.stack;
   Plan other;
   Random random(1, 2);
-  if (Error e = stack.plan(n, 0, nullptr, other)) return e;
+  if (Error e = subject.plan_for(n, nullptr, other)) return e;
   out.deterministic.again = difference(subject.plan, other, n, stack.shape());
   Plan drawn;
-  if (Error e = stack.plan(n, 0, &random, drawn)) return e;
-  if (Error e = stack.plan(n, 0, &random, other)) return e;
+  if (Error e = subject.plan_for(n, &random, drawn)) return e;
+  if (Error e = subject.plan_for(n, &random, other)) return e;
   out.deterministic.training = difference(drawn, other, n, stack.shape());
-  Error refused = stack.plan(2 * n, 0, nullptr, other);
+  Error refused = subject.plan_for(2 * n, nullptr, other);
   out.deterministic.longer = refused ? closed : difference(subject.plan, other, n, stack.shape());
   return {};
 }
@@ -190,7 +196,7 @@ Error measure_past(Subject& subject, int n, Audit& out) {
   std::copy(subject.plan.input.begin(), subject.plan.input.end(), rows.data());
   for (int draw = 0; draw < 32; draw++) {
     if (draw == 0 || !stack.fixed())
-      if (Error e = stack.plan(n, 0, &random, subject.plan)) return e;
+      if (Error e = subject.plan_for(n, &random, subject.plan)) return e;
     if (Error e = locate(subject, view)) return e;
     for (int j = 0; j < n; j++) {
       if (!view.seen[j]) continue;
@@ -201,7 +207,7 @@ Error measure_past(Subject& subject, int n, Audit& out) {
   }
 
   const int longer = 4 * n, last = longer - 1;
-  if (Error e = stack.plan(longer, 0, nullptr, subject.plan)) return past.refused = e.text, Error{};
+  if (Error e = subject.plan_for(longer, nullptr, subject.plan)) return past.refused = e.text, Error{};
   const Plan& plan = subject.plan;
   if (Error e = look(subject, view)) return e;
   double keys = 0, far = 0, outside = 0;
@@ -305,7 +311,7 @@ Error measure_cost(Subject& subject, int n, Audit& out) {
     return attention(in, plan, contents, result.data(), ptrdiff_t(row), nullptr, scratch);
   };
   double unit, planning, attending;
-  const bool fits = timed(planning, [&] { return !subject.stack.plan(n, 0, nullptr, plan); }) &&
+  const bool fits = timed(planning, [&] { return !subject.plan_for(n, nullptr, plan); }) &&
                     timed(unit, [&] { return attend(bare, {}); }) && timed(attending, [&] { return attend(plan, terms); });
   if (!fits) return out_of_memory();
   const Rotation& r = plan.rotation;
@@ -322,7 +328,7 @@ Error audit(std::string_view spec, const Shape& shape, Audit& out) {
   Subject subject;
   if (Error e = subject.make(spec, shape)) return e;
   const int n = out.length = std::min(shape.trained_length, 512);
-  if (Error e = subject.stack.plan(n, 0, nullptr, subject.plan)) return e;
+  if (Error e = subject.plan_for(n, nullptr, subject.plan)) return e;
   View view;
   if (Error e = look(subject, view)) return e;
   measure_unique(subject, view, out);

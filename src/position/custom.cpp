@@ -27,18 +27,23 @@ auto find(std::string_view name) {
   return std::find_if(all.begin(), all.end(), [&](auto& r) { return r->custom.name == name; });
 }
 
-class Custom final : public Encoding {
+// What a custom encoding does not do, whatever hooks there are.
+struct Nothing {
+  static constexpr Descriptor descriptor{.name = "", .title = "", .title_zh = "", .paper = "", .doors = 0, .options = {},
+                                         .past = Past::same, .past_note = "", .past_note_zh = ""};
+  static constexpr bool opens_no_door = true;
+  Nothing(const Options&, const Shape&) {}
+};
+
+class Custom final : public Adapter<Nothing> {
  public:
   Custom(std::shared_ptr<const Registration> from, const Shape& shape, const Options& options)
-      : from_(std::move(from)), shape_(shape), tables_(from_->custom.tables(shape, options)) {}
+      : Adapter(options, shape), from_(std::move(from)), shape_(shape), tables_(from_->custom.tables(shape, options)) {}
   const Descriptor& descriptor() const override { return from_->own; }
-  std::span<Parameter> parameters() override { return {}; }
-  void initialise(Random&) override {}
-  void project() override {}
   Error refuse(std::span<const double>, int) override { return fault_ = {}, Error{}; }  // a new plan begins
   Error fault() override { return std::exchange(fault_, {}); }
 
-  void ids(std::span<double> positions, Random*) override {
+  void ids(std::span<double> positions, const int*, Random*) override {
     if (!room(positions.size())) return;
     std::span<double> numbers(values_.data(), positions.size());
     std::copy(positions.begin(), positions.end(), numbers.begin());
@@ -47,26 +52,17 @@ class Custom final : public Encoding {
              [&](size_t n) { return number_text(positions[n]); }))
       std::copy(numbers.begin(), numbers.end(), positions.begin());
   }
-  int zones() override { return 0; }
-  void zone(int, std::span<const double>, Zone&) override {}
-  int coordinates() override { return 0; }
-  int coordinate_of(int, int) override { return 0; }
-  void coordinate(int, std::span<const double>, double*) override {}
-  void input(std::span<const double> positions, float* out) override {
+  void input(std::span<const double> positions, const int*, float* out) override {
     const size_t width = size_t(shape_.width), size = positions.size() * width;
     if (room(size) && fill(tables_->input(positions, values_.data()), "input", finite, size, is_finite, [&](size_t n) {
           return arguments({positions[n / width], double(n % width)}); }))
       for (size_t n = 0; n < size; n++) out[n] += float(values_[n]);
   }
-  void input_backward(std::span<const double>, const float*) override {}
-  float embedding_scale() override { return 1; }
 
   Rotary rotary() override {
     if (!opens(from_->own.doors, Door::rotation)) return {0, Pairing::interleaved};
     return {from_->custom.pairs ? from_->custom.pairs : shape_.head_dim / 2, from_->custom.pairing};
   }
-  bool length_dependent() override { return false; }
-  bool jumps(int, int) override { return false; }
   void rotation(std::span<const double> positions, int, double* angles) override {
     const size_t pairs = size_t(rotary().pairs), size = positions.size() * pairs;
     if (room(size) && fill(tables_->rotation(positions, values_.data()), "rotation", finite, size,
@@ -75,9 +71,6 @@ class Custom final : public Encoding {
       std::copy_n(values_.data(), size, angles);
     else std::fill_n(angles, size, 0.0);
   }
-  void rotation_backward(std::span<const double>, int, const float*) override {}
-  bool has_gain() override { return false; }
-  void gain(std::span<const double>, double*, double*) override {}
 
   bool bias_by_row() override { return from_->custom.bias_by_row; }
   void bias(double query, std::span<const double> distances, float* out) override {
@@ -92,9 +85,6 @@ class Custom final : public Encoding {
                            }))
       for (size_t m = 0; m < size; m++) out[m] += float(values_[m]);
   }
-  void bias_backward(double, std::span<const double>, const float*) override {}
-  float score_scale() override { return -1; }
-  std::unique_ptr<ContentTerm> content() override { return nullptr; }
 
   // Keys past the query are not asked for where the mask hides them anyhow.
   void pattern(int query, int length, std::vector<Interval>& out) override {
@@ -115,7 +105,6 @@ class Custom final : public Encoding {
           return arguments({double(m / n), double(seen[m % n])}); }))
       for (size_t m = 0; m < size; m++) out[m] *= float(values_[m]);
   }
-  void scale_backward(std::span<const int>, std::span<const double>, const float*) override {}
 
  private:
   static constexpr const char* finite = "finite numbers that single precision holds";

@@ -168,7 +168,7 @@ class Encoding {
 };
 
 template <class E>
-class Adapter final : public Encoding {
+class Adapter : public Encoding {
   static constexpr unsigned doors = E::descriptor.doors;
   static_assert(OpensIds<E> == opens(doors, Door::ids), "ids: the descriptor and the hook disagree");
   static_assert(OpensInput<E> == opens(doors, Door::input), "input: the descriptor and the hook disagree");

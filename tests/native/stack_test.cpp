@@ -468,33 +468,6 @@ TEST_CASE("a path that transforms nothing is no encoding") {
   for (size_t n = 0; n < a.size(); n++) CHECK(a[n] == doctest::Approx(b[n]).epsilon(1e-6).scale(1));
 }
 
-TEST_CASE("polar coordinates: content keeps off the angles, offsets stay in their range") {
-  const int N = 8;
-  BoundStack bound("pope:start=uniform", plain);
-  Inputs in(plain, N);
-  for (int t = 1; t < N; t++)  // the same token everywhere
-    for (auto* x : {&in.q, &in.k}) std::copy_n(x->begin(), plain.width, x->begin() + t * plain.width);
-  const Terms terms = bound.stack.content();
-  REQUIRE(terms[0]->begin(N));
-  REQUIRE(terms[0]->sequence(in.sequence(0, N)));
-  auto scores = [&](int i) {
-    std::vector<float> raw(N), out(N);
-    terms[0]->row({1, i, &in.q[i * plain.width + plain.head_dim], 0, i + 1}, raw.data(), out.data());
-    return out;
-  };
-  for (int i = 0; i < N; i++)
-    for (int j = 0; j <= i; j++) CHECK(scores(i)[j] == doctest::Approx(scores(i - j)[0]).epsilon(1e-5).scale(1));
-
-  Random random(3);
-  bound.stack.initialise(random);
-  for (float x : bound.values[0]) CHECK((x >= -6.2831855f && x <= 0));
-  CHECK(*std::min_element(bound.values[0].begin(), bound.values[0].end()) < -3);
-  bound.values[0][0] = 0.1f, bound.values[0][1] = -7;
-  bound.stack.project();
-  CHECK(bound.values[0][0] == 0);
-  CHECK(bound.values[0][1] == doctest::Approx(-6.2831853));
-}
-
 TEST_CASE("contextual positions survive NaN") {
   const Shape s = shape(1, 4, 4, 8);
   BoundStack bound("cope:positions=3", s);

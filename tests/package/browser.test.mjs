@@ -7,6 +7,7 @@ import { after, before, test } from 'node:test';
 import { browsers } from '../page/browsers.mjs';
 
 const POLICY = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'";
+const WITH_DATA = POLICY.replace("'self'", "'self' data:");
 const NO_WASM = "default-src 'none'; script-src 'self'; connect-src 'self'";
 const TYPES = { '.js': 'text/javascript', '.mjs': 'text/javascript', '.wasm': 'application/wasm', '.json': 'application/json' };
 const stories = new URL('../../../shared/models/', import.meta.url);
@@ -30,6 +31,9 @@ const SCRIPTS = {
     for await (const token of model.generate([1], { tokens: 5 })) made.push(token); lw.terminate(); return made.length;`),
   experiment: script(`const r = await experiment({ encodings: ['nope', 'rope'], task: 'copy', steps: 8, trainLength: 8, batch: 2, testTokens: 64, workers: 2,
     model: { width: 16, layers: 1, heads: 2 } }).finished; return r.encodings.map((e) => e.tests.length);`),
+  text: script(`await (await remote()).register('export default { name: "mine", bias: (h, d) => -d }'); return 'registered';`),
+  own: script(`const r = await experiment({ encodings: ['mine', 'alibi'], register: [new URL('/mine.js', location.href)], task: 'copy', steps: 8, trainLength: 8, batch: 2,
+    testTokens: 64, workers: 1, model: { width: 16, layers: 1, heads: 1 } }).finished; return r.encodings.map((e) => e.tests.map((t) => t.loss.mean));`),
   service: script(`if (!navigator.serviceWorker) return null;
     let registered; try { registered = await navigator.serviceWorker.register('/service.js', { type: 'module' }); } catch { return null; }
     return await new Promise((resolve) => { navigator.serviceWorker.onmessage = (event) => resolve(event.data);
@@ -48,6 +52,7 @@ const SCRIPTS = {
     const windows = long_text.nll_by_128.map((wanted, i) => { const w = losses.subarray(i * 128, (i + 1) * 128); return Math.abs(w.reduce((a, b) => a + b) / w.length - wanted); });
     return { same: same === cases.reduce((n, c) => n + c.greedy_tokens.length, 0), furthest, window: Math.max(...windows) };`),
 };
+const MINE = `export default { name: 'mine', bias: (head, distance) => -distance / 256 };`; // ALiBi of one head
 const SERVICE = `import { load } from '/dist/index.js';
   addEventListener('install', () => skipWaiting());
   addEventListener('message', async (event) => {
@@ -59,11 +64,14 @@ let server, base;
 before(async () => {
   server = createServer((request, response) => {
     const { pathname, searchParams } = new URL(request.url, 'http://x');
+    // A worker has the policy of its own script, which the page asked for.
+    const asks = (name) => [request.url, request.headers.referer ?? ''].some((url) => new URL(url, 'http://x').searchParams.has(name));
     const send = (type, body) => response.writeHead(200, {
-      'content-type': type, 'content-security-policy': searchParams.has('bare') ? NO_WASM : POLICY,
+      'content-type': type, 'content-security-policy': asks('bare') ? NO_WASM : asks('data') ? WITH_DATA : POLICY,
     }).end(body);
     if (pathname === '/page.html') return send('text/html', `<!doctype html><script type="module" src="/script.js?${searchParams}"></script>`);
     if (pathname === '/script.js') return send('text/javascript', SCRIPTS[searchParams.get('run')]);
+    if (pathname === '/mine.js') return send('text/javascript', MINE);
     if (pathname === '/service.js') return send('text/javascript', SERVICE);
     const file = pathname.startsWith('/models/') ? new URL(pathname.slice(8), stories) : new URL(`../..${pathname}`, import.meta.url);
     if (/^\/(dist|models)\/[\w.-]+$/.test(pathname) && existsSync(file)) return send(TYPES[extname(pathname)] ?? 'application/octet-stream', readFileSync(file));
@@ -99,6 +107,17 @@ for (const browser of browsers()) {
       await t.test('results outlive growing memory', async () => assert.deepEqual(await result('grow'), [2048, true, true]));
       await t.test('in a worker', async () => assert.equal(await result('worker'), 5));
       await t.test('an experiment in workers', async () => assert.deepEqual(await result('experiment'), [4, 4]));
+      await t.test('an experiment with an encoding of your own', async () => {
+        const [own, alibi] = await result('own');
+        assert.equal(own.length, 4);
+        assert.deepEqual(own, alibi);
+      });
+      await t.test('an encoding as text needs data: in the policy', async () => {
+        const { name, message } = await result('text');
+        assert.equal(name, 'EncodingError', message);
+        assert.match(message, /script-src: data:/);
+        assert.equal(await result('text&data'), 'registered');
+      });
       await t.test('in a service worker', async (own) => {
         const rotated = await result('service');
         if (rotated === null) return own.skip('this browser has no module service workers');

@@ -35,7 +35,7 @@ writeFileSync(at('tokenizer.bin'), tokenizerFile(Array.from({ length: 41 }, (_, 
 writeFileSync(at('tokens.json'), JSON.stringify(Array.from({ length: 300 }, (_, i) => (i * 7) % 300)));
 
 test('every command has help', () => {
-  for (const args of [['--help'], ...['compare', 'encodings', 'show', 'generate', 'loss'].map((command) => [command, '--help'])]) {
+  for (const args of [['--help'], ...['compare', 'encodings', 'show', 'generate', 'loss', 'audit'].map((command) => [command, '--help'])]) {
     const { status, stdout } = run(...args);
     assert.equal(status, 0);
     assert.ok(stdout.length > 400, args.join(' '));
@@ -105,6 +105,29 @@ test('compare: a table, JSON and a picture', () => {
   assert.equal(status, 0);
   assert.match(stdout, /^alibi +[\d.]+ ± [\d.e-]+ +[\d.]+ ± [\d.e-]+$/m);
   assert.match(stdout, /^learned .*—$/m);
+});
+
+test('an encoding of your own: the path of a module', () => {
+  const path = at('mine.mjs');
+  writeFileSync(path, `export default { name: 'mine', options: { slope: 1 }, bias: (head, distance, { slope }) => -slope * distance };`);
+  const { bias } = json('show', `${path}:slope=2+window`, '--queries', '2');
+  assert.deepEqual(bias[0][1], [-2, 0]);
+  const { encodings } = json('compare', '--task', 'copy', '--encodings', `${path},${path}+rope,nope`, '--workers', '1', ...small);
+  assert.deepEqual(encodings.map((e) => e.encoding), ['mine', 'mine+rope', 'nope']);
+  assert.deepEqual(encodings.flatMap((e) => e.failed), []);
+  assert.equal(json('audit', path, '--trained-length', '16').unique.distance, 1);
+  fails(1, /could not be imported from .*missing\.mjs/, 'compare', '--encodings', at('missing.mjs'), '--task', 'copy', ...small);
+});
+
+test('audit: numbers and a table', () => {
+  const nope = json('audit', 'nope', '--trained-length', '16');
+  assert.deepEqual([nope.length, nope.unique.distance, nope.deterministic.again, nope.past.distances], [16, 0, 0, null]);
+  const learned = json('audit', 'learned', '--trained-length', '16', '--width', '8');
+  assert.match(learned.past.refused, /64/);
+  assert.equal(learned.cost.parameters, 16 * 8);
+  assert.equal(json('audit', 'learned', '--options', '{"overflow":"clamp"}').past.rows, 0);
+  assert.match(run('audit', 'alibi').stdout, /unique +distance/);
+  fails(1, /ropee/, 'audit', 'ropee');
 });
 
 test('compare: tasks without a text', () => {

@@ -68,6 +68,10 @@ test('its types satisfy the strictest compiler', () => {
       const result: ExperimentResult = await experiment({ encodings: ['rope'], task: 'copy', onProgress: (e) => { if (e.type === 'test') e.result.perplexity.toFixed(); } }).finished;
       const remote = await loadRemote();
       const count: number = await (await remote.encoding('rope')).rotation(3).then((r) => r.pairs);
+      lw.register({ name: 'mine', options: { slope: 1, both: false, form: ['soft', 'hard'], power: { default: 2, integer: true } },
+        bias: (head, d, { slope, both, form, power, heads }) => -slope * d ** power * heads * (form === 'hard' && both ? 1 : head) });
+      // @ts-expect-error: a pattern is a predicate
+      lw.register({ name: 'wrong', pattern: (i, j) => i - j });
       // @ts-expect-error: no such option
       lw.encoding('rope', { head: 2 });
       console.log(descriptors, turned, result, count);
