@@ -195,7 +195,7 @@ Error measure_past(Subject& subject, int n, Audit& out) {
   if (!rows.resize(subject.plan.input.size())) return out_of_memory();
   std::copy(subject.plan.input.begin(), subject.plan.input.end(), rows.data());
   for (int draw = 0; draw < 32; draw++) {
-    if (draw == 0 || !stack.fixed())
+    if (draw == 0 || stack.draws())
       if (Error e = subject.plan_for(n, &random, subject.plan)) return e;
     if (Error e = locate(subject, view)) return e;
     for (int j = 0; j < n; j++) {
@@ -203,7 +203,7 @@ Error measure_past(Subject& subject, int n, Audit& out) {
       farthest = std::max(farthest, view.distance[j]);
       for (int k = 0; k < pairs; k++) arc[k] = std::max(arc[k], std::fabs(view.angle[size_t(j) * pairs + k]));
     }
-    if (stack.fixed()) break;
+    if (!stack.draws()) break;
   }
 
   const int longer = 4 * n, last = longer - 1;

@@ -72,10 +72,10 @@ class Custom final : public Adapter<Nothing> {
     else std::fill_n(angles, size, 0.0);
   }
 
-  bool bias_by_row() override { return from_->custom.bias_by_row; }
+  bool bias_by_row(std::span<const double>) override { return from_->custom.bias_by_row; }
   void bias(double query, std::span<const double> distances, float* out) override {
     const size_t n = distances.size(), size = n * shape_.heads;
-    const bool by_row = bias_by_row();
+    const bool by_row = from_->custom.bias_by_row;
     if (room(size) && fill(tables_->bias(query, distances, values_.data()), by_row ? "biasAt" : "bias",
                            "numbers that single precision holds, -Infinity", size,
                            [](double x) { return std::isfinite(float(x)) || float(x) == -std::numeric_limits<float>::infinity(); },

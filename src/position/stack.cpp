@@ -190,9 +190,9 @@ bool Stack::jumps(int before, int now) const {
   return false;
 }
 
-bool Stack::fixed() const {
-  for (auto& e : encodings_) if (opens(e->descriptor().doors, Door::ids) && !e->descriptor().fixed_ids) return false;
-  return !learned_;
+bool Stack::draws() const {
+  for (auto& e : encodings_) if (opens(e->descriptor().doors, Door::ids) && !e->descriptor().fixed_ids) return true;
+  return false;
 }
 
 bool Stack::length_dependent() const {

@@ -39,7 +39,7 @@ class Stack {
   bool jumps(int before, int now) const;  // what is cached must be made anew
   bool reads_tokens() const;         // each sequence has a plan of its own
   Encoding* mixer() const;           // the encoding that mixes neighbours into the input, or nullptr
-  bool fixed() const;                // the same plan each time for the same length: it may be kept
+  bool draws() const;                // in training the numbers of tokens are drawn anew each time
   const Shape& shape() const { return shape_; }
   const std::string& spec() const { return spec_; }  // canonical
 
