@@ -44,8 +44,7 @@ void Trainer::loss_and_gradient(const int* tokens, const float* weights, int bat
   for (int first = 0; first < rows; first += chunk) {
     int n = std::min(chunk, rows - first);
     model_.logits(first, n, logits_.data());
-    cross_entropy(losses_.data() + first, logits_.data(), targets_.data() + first, n, vocabulary);
-    cross_entropy_backward(logits_.data(), targets_.data() + first, weights_.data() + first, n, vocabulary);
+    cross_entropy_backward(logits_.data(), losses_.data() + first, targets_.data() + first, weights_.data() + first, n, vocabulary);
     linear_backward(dnorm_.data() + size_t(first) * d, gradients_.data() + model_.head_offset(), logits_.data(),
                     model_.activations().norm + size_t(first) * d, head, n, d, vocabulary, model_.activations().scratch, false);
   }

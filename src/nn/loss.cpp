@@ -28,19 +28,21 @@ void cross_entropy(float* losses, const float* logits, const int32_t* targets, i
   }
 }
 
-void cross_entropy_backward(float* logits, const int32_t* targets, const float* weights, int rows, int vocabulary) {
+void cross_entropy_backward(float* logits, float* losses, const int32_t* targets, const float* weights, int rows, int vocabulary) {
   for (ptrdiff_t r = 0; r < rows; r++, logits += vocabulary) {
+    if (losses) losses[r] = 0;
     if (targets[r] < 0) {
       std::fill_n(logits, vocabulary, 0.0f);
       continue;
     }
-    float top = largest_of(logits, vocabulary);
+    float top = largest_of(logits, vocabulary), target = logits[targets[r]];
     f32x4 total = zero();
     each(size_t(vocabulary), [&](size_t i, auto at) {
       f32x4 part = exp(at.load(logits + i, least) - splat(top));
       at.store(logits + i, part);
       total += part;
     });
+    if (losses) losses[r] = (top - target) + std::log(sum(total));
     f32x4 scale = splat(weights[r] / sum(total));
     each(size_t(vocabulary), [&](size_t i, auto at) { at.store(logits + i, at.load(logits + i) * scale); });
     logits[targets[r]] -= weights[r];

@@ -9,7 +9,7 @@ namespace lw {
 void cross_entropy(float* losses, const float* logits, const int32_t* targets, int rows, int vocabulary);
 
 // In place: logits become their gradient (softmax − onehot(target)) · weight, where weights[rows] is d total / d loss of
-// the row.
-void cross_entropy_backward(float* logits, const int32_t* targets, const float* weights, int rows, int vocabulary);
+// the row. losses[rows] as above, because the exponentials are the same; or nullptr.
+void cross_entropy_backward(float* logits, float* losses, const int32_t* targets, const float* weights, int rows, int vocabulary);
 
 }  // namespace lw

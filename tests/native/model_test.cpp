@@ -86,7 +86,7 @@ std::vector<float> gradient_of(Transformer& model, const std::vector<int>& token
   std::vector<int> targets(rows);
   for (int r = 0; r < rows; r++) targets[r] = tokens[size_t(r) / length * (length + 1) + r % length + 1];
   model.logits(0, rows, logits.data());
-  cross_entropy_backward(logits.data(), targets.data(), weights.data(), rows, V);
+  cross_entropy_backward(logits.data(), nullptr, targets.data(), weights.data(), rows, V);
   const float* head = model.parameters() + model.head_offset();
   for (int r = 0; r < rows; r++)
     for (int v = 0; v < V; v++)
