@@ -1,9 +1,12 @@
 // The figures of the foundation: time to ready, size on the wire, training steps a second.
-//   node tests/bench/foundation.mjs            prints a table
+//   node tests/bench/foundation.mjs [--browsers]
 // Build first (npm run build). One thread; best and median of several rounds.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { brotliCompressSync, constants } from 'node:zlib';
+import { browsers } from '../page/browsers.mjs';
+import { stepRates } from './steps.js';
 
 const dist = new URL('../../dist/', import.meta.url);
 const median = (values) => [...values].sort((a, b) => a - b)[values.length >> 1];
@@ -18,19 +21,26 @@ for (const name of ['lengthwise.wasm', 'lengthwise.mjs', 'lengthwise-relaxed.was
   console.log(`${name}: ${(brotli(name) / 1024).toFixed(0)} KB brotli`);
 
 const { load } = await import(new URL('index.js', dist));
-const lw = await load();
-const [batch, length, vocabulary] = [16, 64, 256];
-const tokens = Int32Array.from({ length: batch * (length + 1) }, (_, i) => (i * 7919) % vocabulary);
-for (const encoding of ['nope', 'rope', 'alibi', 't5', 'cope']) {
-  const model = lw.model({ vocabulary, width: 64, layers: 4, heads: 4, trainedLength: length, encoding }, { seed: 1 });
-  const trainer = model.trainer({ steps: 1000 });
-  for (let i = 0; i < 10; i++) trainer.step(tokens, { batch, length });
-  const rates = Array.from({ length: 7 }, () => {
-    const started = performance.now();
-    for (let i = 0; i < 10; i++) trainer.step(tokens, { batch, length });
-    return 10_000 / (performance.now() - started);
+for (const line of stepRates(await load())) console.log(line);
+
+if (process.argv.includes('--browsers')) {
+  const script = `import { load } from '/dist/index.js'; import { stepRates } from '/tests/bench/steps.js';
+    const started = performance.now(); const lw = await load(); const ready = performance.now() - started;
+    document.title = ['load to ready: ' + ready.toFixed(1) + ' ms', ...stepRates(lw)].join('\\n');`;
+  const types = { js: 'text/javascript', mjs: 'text/javascript', wasm: 'application/wasm' };
+  const server = createServer(({ url }, response) => {
+    if (url === '/') return response.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html><script type="module" src="/script.js"></script>');
+    if (url === '/script.js') return response.writeHead(200, { 'content-type': 'text/javascript' }).end(script);
+    if (!/^\/(dist|tests\/bench)\/[\w.-]+$/.test(url)) return response.writeHead(404).end();
+    response.writeHead(200, { 'content-type': types[url.split('.').pop()] }).end(readFileSync(new URL(`../..${url}`, import.meta.url)));
   });
-  console.log(`training step, ${model.parameterCount} parameters, ${encoding}, ${batch} × ${length} tokens, ${lw.variant}: ` +
-    `median ${median(rates).toFixed(1)} steps/s, best ${Math.max(...rates).toFixed(1)}`);
-  model.dispose();
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  for (const browser of browsers()) {
+    if (browser.skip) { console.log(`${browser.name}: ${browser.skip}`); continue; }
+    const page = await browser.open(`http://127.0.0.1:${server.address().port}/`);
+    await page.waitFor(() => document.title !== '', { timeout: 300_000 });
+    console.log(`${browser.name}\n${await page.evaluate(() => document.title)}`);
+    await page.close();
+  }
+  server.close();
 }
