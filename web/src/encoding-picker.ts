@@ -16,6 +16,10 @@ export class EncodingPicker extends Localised {
     ul { display: flex; flex-wrap: wrap; gap: 6px 5px; list-style: none; margin: 0; padding: 0; }
     li { display: flex; border: 1px solid var(--lw-line); border-radius: 15px; background: var(--lw-paper); }
     li.chosen { border-color: color-mix(in oklab, var(--hue), transparent 30%); background: color-mix(in oklab, var(--hue), var(--lw-paper) 88%); }
+    details { margin-top: 6px; }
+    summary { padding: 3px 0; font-size: 13px; color: var(--lw-muted); cursor: pointer; }
+    summary span:first-child { border-bottom: 2px solid color-mix(in oklab, var(--hue), transparent 45%); }
+    details[open] summary { color: var(--lw-ink); margin-bottom: 4px; }
     .name { display: flex; align-items: center; gap: 6px; padding: 0 1px 0 9px; height: 27px; font-size: 13px; color: var(--lw-muted); }
     .chosen .name { color: var(--lw-ink); }
     .name svg { width: 14px; height: 6px; opacity: .35; }
@@ -49,11 +53,21 @@ export class EncodingPicker extends Localised {
         <button class="link" @click=${() => this.choose(six)}>${t.sixOfThem}</button>
         <button class="link" @click=${() => this.choose(names)}>${t.all}</button>
         <button class="link" @click=${() => this.choose([])}>${t.none}</button></header>
-      <ul aria-label=${t.encodings}>${[...names, ...chosen.filter((spec) => !names.includes(spec))].map((spec) => this.chip(spec))}</ul>
+      <ul aria-label=${t.encodings}>${[...six, ...chosen.filter((spec) => !names.includes(spec))].map((spec) => this.chip(spec))}</ul>
+      ${(Object.keys(t.door) as Door[]).map((door) => this.group(door, catalogue.filter((d) => d.doors[0] === door && !six.includes(d.name))))}
       <form @submit=${this.add}><input name="spec" aria-label=${t.addSpec} placeholder="${t.addSpec}: ${t.addSpecHint}" autocomplete="off" spellcheck="false">
         <button class="link">${t.add}</button></form>
       <lengthwise-block .lang=${this.lang} .open=${(this.pointed ? [this.pointed] : chosen).flatMap(doors)}></lengthwise-block>
       <div popover id="about" role="dialog" aria-label=${this.shown ? t.about(titleOf(this.shown, this.language)) : nothing}>${this.shown && this.about(this.shown)}</div>`;
+  }
+
+  // The rest of the catalogue, by the door that each opens first.
+  private group(door: Door, members: Descriptor[]) {
+    if (members.length === 0) return nothing;
+    const { t, chosen } = this, on = members.filter((d) => chosen.includes(d.name)).length;
+    return html`<details style="--hue: var(--lw-${door})">
+      <summary><span>${t.door[door]}</span> <span class="quiet">${on ? `${on} / ` : ''}${members.length}</span></summary>
+      <ul aria-label=${t.door[door]}>${members.map((d) => this.chip(d.name))}</ul></details>`;
   }
 
   private chip(spec: string) {

@@ -14,7 +14,7 @@ constexpr float least = 0.01f;
 
 struct KerpleLog {
   static constexpr Descriptor descriptor{
-      .name = "kerple_log", .title = "Logarithmic bias (KERPLE)", .title_zh = "对数偏置（KERPLE）",
+      .name = "kerple_log", .title = "Logarithmic bias (KERPLE log)", .title_zh = "对数偏置（KERPLE 对数）",
       .paper = "Chi et al. 2022, KERPLE: Kernelized Relative Positional Embedding for Length Extrapolation, arXiv:2205.09921",
       .doors = unsigned(Door::bias), .options = {}, .past = Past::same,
       .past_note = "Far keys fade out with the logarithm of their distance.",

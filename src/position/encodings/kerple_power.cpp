@@ -14,7 +14,7 @@ constexpr float least = 0.01f, most[] = {INFINITY, 2};  // of r1, of r2
 
 struct KerplePower {
   static constexpr Descriptor descriptor{
-      .name = "kerple_power", .title = "Power bias (KERPLE)", .title_zh = "幂函数偏置（KERPLE）",
+      .name = "kerple_power", .title = "Power bias (KERPLE power)", .title_zh = "幂函数偏置（KERPLE 幂）",
       .paper = "Chi et al. 2022, KERPLE: Kernelized Relative Positional Embedding for Length Extrapolation, arXiv:2205.09921",
       .doors = unsigned(Door::bias), .options = {}, .past = Past::same,
       .past_note = "Far keys fade out with a power of their distance.",
