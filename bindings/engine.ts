@@ -35,6 +35,9 @@ export interface EncodingDescriptor {
   past: 'same' | 'degrades' | 'refuses';
   past_note: string;
   past_note_zh: string;
+  /** How public implementations differ; empty where nothing is known. */
+  differs: string;
+  differs_zh: string;
   /** Only with a causal mask. */
   causal_only: boolean;
   /** Learned parameters of its own in each layer. */

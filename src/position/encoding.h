@@ -31,6 +31,8 @@ struct Descriptor {
   Past past;
   const char* past_note;      // one sentence
   const char* past_note_zh;
+  const char* differs = "";   // how public implementations differ, one or two sentences, where it is known
+  const char* differs_zh = "";
   bool causal_only = false;
   bool per_layer = false;     // learned parameters: one set for each layer (default: one set shared by all layers)
   bool reads_input = false;   // its content term reads Sequence::x

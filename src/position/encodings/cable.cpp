@@ -16,6 +16,8 @@ struct Cable {
       .doors = unsigned(Door::content), .options = {}, .past = Past::same,
       .past_note = "Each token adds to the distance as much as its content says; far keys fade out at any length.",
       .past_note_zh = "每个词元按其内容增加距离；无论多长，远处的键都会逐渐淡出。",
+      .differs = "This is the authors' first code; a later variant that also weights the scores is not here.",
+      .differs_zh = "这里对应作者最初的代码；后来还对分数加权的变体未收录。",
       .causal_only = true, .per_layer = true, .reads_input = true};
 
   Cable(const Options&, const Shape& s) {

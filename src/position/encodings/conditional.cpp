@@ -14,7 +14,11 @@ struct Conditional {
       .paper = "Chu et al. 2021, Conditional Positional Encodings for Vision Transformers, arXiv:2102.10882",
       .doors = unsigned(Door::input), .options = {}, .past = Past::same,
       .past_note = "Made from each token's neighbours, which look the same at every length.",
-      .past_note_zh = "由相邻词元生成，与总长度无关。"};
+      .past_note_zh = "由相邻词元生成，与总长度无关。",
+      .differs =
+          "The paper convolves image patches in the plane, 3 × 3, and leaves the class token out; here tokens stand in one "
+          "line.",
+      .differs_zh = "论文在图像块的平面上做 3 × 3 卷积，并跳过分类词元；这里的词元排成一行。"};
 
   Conditional(const Options&, const Shape& s) : d_(s.width), last_(s.causal ? 0 : 1) {
     parameters.push_back({Parameter::uniform, "weights", width, d_, -1 / std::sqrt(3.0), 1 / std::sqrt(3.0)});

@@ -23,6 +23,8 @@ struct DataDependent {
       .doors = unsigned(Door::content), .options = options, .past = Past::degrades,
       .past_note = "Far keys fade out as with ALiBi, but the network meets biases larger than any in training.",
       .past_note_zh = "远处的键像 ALiBi 一样淡出，但网络会遇到训练中未见过的大偏置。",
+      .differs = "The paper also takes the biases of KERPLE and FIRE in the place of ALiBi's.",
+      .differs_zh = "论文也用 KERPLE 和 FIRE 的偏置代替 ALiBi 的偏置。",
       .per_layer = true, .counts_tokens = true, .makes_scores = true};
 
   DataDependent(const Options& o, const Shape& s)

@@ -21,6 +21,10 @@ struct Deberta {
       .doors = unsigned(Door::content), .options = options, .past = Past::degrades,
       .past_note = "Distances past the clip share a vector, so that far keys are no longer told apart.",
       .past_note_zh = "超过截断距离后共用同一个向量，远处的键不再有区别。",
+      .differs =
+          "Versions 2 and 3 can share the projections of content and put distances into logarithmic buckets. The authors' "
+          "code takes Qr[δ(i, j)]: the same table read backwards.",
+      .differs_zh = "第 2、3 版可以共用内容的投影，并把距离分进对数桶。作者的代码取 Qr[δ(i, j)]：同一张表，反向读取。",
       .per_layer = true, .counts_tokens = true};
 
   Deberta(const Options& o, const Shape& s) : clip(o.integer("clip")), shape(s) {

@@ -19,7 +19,13 @@ struct DynamicBias {
       .paper = "Wang et al. 2022, CrossFormer: A Versatile Vision Transformer Hinging on Cross-scale Attention, arXiv:2108.00154",
       .doors = unsigned(Door::bias), .options = options, .past = Past::degrades,
       .past_note = "The network is asked about distances that it never saw in training.",
-      .past_note_zh = "网络会被问到训练中从未见过的距离。"};
+      .past_note_zh = "网络会被问到训练中从未见过的距离。",
+      .differs =
+          "CrossFormer's network has layer norm and ReLU and reads distances in the plane; Swin v2's has one hidden layer "
+          "of 512 and bounds its result by 16·sigmoid. Here it reads one distance, with SiLU.",
+      .differs_zh =
+          "CrossFormer 的网络带层归一化和 ReLU，输入是平面上的距离；Swin v2 的网络只有一个 512 宽的隐藏层，"
+          "结果以 16·sigmoid 限界。这里只输入一个距离，激活函数为 SiLU。"};
 
   DynamicBias(const Options& o, const Shape& s)
       : logarithm_(o.flag("logarithm")),

@@ -21,7 +21,11 @@ struct DynamicNtk : rotary::Turning {
       .paper = "Peng et al. 2023, YaRN: Efficient Context Window Extension of Large Language Models, arXiv:2309.00071",
       .doors = unsigned(Door::rotation), .options = options, .past = Past::degrades,
       .past_note = "The base grows with the input, so that quality falls later than with plain rotary.",
-      .past_note_zh = "底数随输入增长，质量下降得比普通旋转编码更晚。"};
+      .past_note_zh = "底数随输入增长，质量下降得比普通旋转编码更晚。",
+      .differs =
+          "Codes that cache turned keys leave old ones at the old base, so that scores no longer depend on the distance "
+          "alone; here keys are cached unrotated. One kept the enlarged base for shorter prompts that came later.",
+      .differs_zh = "缓存旋转后的键时，旧键仍用旧底数，分数便不再只取决于距离；这里缓存未旋转的键。还有实现在之后的短输入上仍沿用放大的底数。"};
 
   DynamicNtk(const Options& o, const Shape& s)
       : Turning(o, rotary::pairs(o, s)), factor_(o["factor"]), base_(o["base"]), original_(rotary::original(o, s)) {}

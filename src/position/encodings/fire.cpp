@@ -18,7 +18,9 @@ struct Fire {
       .paper = "Li et al. 2024, Functional Interpolation for Relative Positions Improves Long Context Transformers, arXiv:2310.04418",
       .doors = unsigned(Door::bias), .options = {}, .past = Past::same,
       .past_note = "A query divides its distances by its own position, so that they stay within 0 and 1.",
-      .past_note_zh = "每个查询用自己的位置对距离归一化，距离始终落在 0 到 1 之间。"};
+      .past_note_zh = "每个查询用自己的位置对距离归一化，距离始终落在 0 到 1 之间。",
+      .differs = "The paper also trains a network for each layer; here, as in its FIRE-S, one serves all.",
+      .differs_zh = "论文也试过每层一个网络；这里与其 FIRE-S 相同，所有层共用一个。"};
 
   Fire(const Options&, const Shape& s) : length_(s.trained_length), network_({1, 32, s.heads}, Perceptron::relu, parameters) {
     parameters.push_back({Parameter::uniform, "c", 1, 1, 0.1, 0.1});

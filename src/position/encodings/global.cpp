@@ -16,7 +16,9 @@ struct Global {
       .paper = "Beltagy et al. 2020, Longformer: The Long-Document Transformer, arXiv:2004.05150",
       .doors = unsigned(Door::pattern), .options = options, .past = Past::same,
       .past_note = "Any two tokens stay two steps apart, by way of the global ones (without a causal mask).",
-      .past_note_zh = "无因果掩码时，任意两个词元经由全局词元总是只隔两步。"};
+      .past_note_zh = "无因果掩码时，任意两个词元经由全局词元总是只隔两步。",
+      .differs = "In Longformer global tokens have projections of their own; here they share those of all tokens.",
+      .differs_zh = "Longformer 中全局词元有自己的投影；这里与其他词元共用。"};
 
   Global(const Options& o, const Shape&) : count_(o.integer("count")) {}
 

@@ -26,7 +26,11 @@ struct Grid {
       .paper = "Wang et al. 2024, Qwen2-VL: Enhancing Vision-Language Model's Perception of the World at Any Resolution, arXiv:2409.12191",
       .doors = unsigned(Door::ids), .options = options, .past = Past::degrades,
       .past_note = "Coordinates grow with the side of the image only, so that many more tokens fit before a new one appears.",
-      .past_note_zh = "坐标只随图像边长增长，因此出现新坐标之前能容纳多得多的词元。"};
+      .past_note_zh = "坐标只随图像边长增长，因此出现新坐标之前能容纳多得多的词元。",
+      .differs =
+          "Qwen2-VL gives frame, row and column 16, 24 and 24 pairs, one block after the other; Qwen3-VL deals the pairs "
+          "out in turn. Here all coordinates have equal shares.",
+      .differs_zh = "Qwen2-VL 把维度对按 16、24、24 连续分给帧、行、列；Qwen3-VL 则轮流分配。这里各坐标分得的份额相等。"};
 
   Grid(const Options& o, const Shape&)
       : dimensions_(o.integer("dimensions")), columns_(o["columns"]), rows_(o["rows"]), frames_(o["frames"]), text_(o["text"]),

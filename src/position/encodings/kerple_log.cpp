@@ -18,7 +18,11 @@ struct KerpleLog {
       .paper = "Chi et al. 2022, KERPLE: Kernelized Relative Positional Embedding for Length Extrapolation, arXiv:2205.09921",
       .doors = unsigned(Door::bias), .options = {}, .past = Past::same,
       .past_note = "Far keys fade out with the logarithm of their distance.",
-      .past_note_zh = "远处的键按距离的对数逐渐淡出。"};
+      .past_note_zh = "远处的键按距离的对数逐渐淡出。",
+      .differs =
+          "The authors' code keeps r1 and r2 at 0.01 or above where it uses them. Without that training makes some "
+          "negative, and the logarithm then gives NaN or infinity at far keys.",
+      .differs_zh = "作者的代码在使用时把 r1、r2 保持在 0.01 以上。否则训练会使其中一些变负，远处的键在取对数时得到 NaN 或无穷大。"};
 
   KerpleLog(const Options&, const Shape& s) : heads_(s.heads) {
     parameters.push_back({Parameter::uniform, "r1", 1, heads_, 0, 2});

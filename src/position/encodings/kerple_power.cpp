@@ -18,7 +18,11 @@ struct KerplePower {
       .paper = "Chi et al. 2022, KERPLE: Kernelized Relative Positional Embedding for Length Extrapolation, arXiv:2205.09921",
       .doors = unsigned(Door::bias), .options = {}, .past = Past::same,
       .past_note = "Far keys fade out with a power of their distance.",
-      .past_note_zh = "远处的键按距离的幂逐渐淡出。"};
+      .past_note_zh = "远处的键按距离的幂逐渐淡出。",
+      .differs =
+          "The authors' code keeps r1 and r2 within their ranges where it uses them. Without that training makes some "
+          "negative, and far keys are then rewarded.",
+      .differs_zh = "作者的代码在使用时把 r1、r2 限制在范围之内。否则训练会使其中一些变负，远处的键反而得到加分。"};
 
   KerplePower(const Options&, const Shape& s) : heads_(s.heads) {
     parameters.push_back({Parameter::uniform, "r1", 1, heads_, 0, 1});

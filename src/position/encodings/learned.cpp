@@ -25,7 +25,11 @@ struct LearnedTable {
       .paper = "Gehring et al. 2017, Convolutional Sequence to Sequence Learning, arXiv:1705.03122",
       .doors = unsigned(Door::input), .options = options, .past = Past::refuses,
       .past_note = "The table has no rows past the trained length; the overflow option decides.",
-      .past_note_zh = "超出训练长度后表中没有对应的行，由 overflow 选项决定如何处理。"};
+      .past_note_zh = "超出训练长度后表中没有对应的行，由 overflow 选项决定如何处理。",
+      .differs =
+          "RoBERTa starts at row padding index + 1, so that its 514 rows hold 512 tokens, and OPT adds 2 as well; here "
+          "position p reads row p.",
+      .differs_zh = "RoBERTa 从填充编号 + 1 行开始，因此 514 行只能容纳 512 个词元，OPT 同样加 2；这里位置 p 就读第 p 行。"};
 
   LearnedTable(const Options& o, const Shape& s)
       : overflow_(o.integer("overflow")), normalize_(o.flag("normalize")), L_(s.trained_length), d_(s.width), row_(s.width) {

@@ -18,7 +18,11 @@ struct LearnedBias {
       .paper = "Liu et al. 2021, Swin Transformer: Hierarchical Vision Transformer using Shifted Windows, arXiv:2103.14030",
       .doors = unsigned(Door::bias), .options = options, .past = Past::degrades,
       .past_note = "Distances past the clip share a bias, so that far keys are no longer told apart.",
-      .past_note_zh = "超过截断距离后共用同一个偏置，远处的键不再有区别。"};
+      .past_note_zh = "超过截断距离后共用同一个偏置，远处的键不再有区别。",
+      .differs =
+          "Swin has a table for each layer, over the two distances in a window of the plane, which needs no clipping; here "
+          "one table serves all layers.",
+      .differs_zh = "Swin 每层各有一张表，按平面窗口内的两个方向的距离查找，无需截断；这里所有层共用一张表。"};
 
   LearnedBias(const Options& o, const Shape& s) : least_(s.causal ? 0 : -o.integer("clip")), most_(o.integer("clip")) {
     parameters.push_back({Parameter::normal, "table", s.heads, most_ - least_ + 1, 0.02});

@@ -18,7 +18,11 @@ struct LogN {
       .paper = "Chiang and Cholak 2022, Overcoming a Theoretical Limitation of Self-Attention, arXiv:2202.12172",
       .doors = unsigned(Door::scale), .options = options, .past = Past::same,
       .past_note = "Keeps attention as sharp as it was at the trained length; a factor ln(L/n), as some texts have it, would change sign there.",
-      .past_note_zh = "使注意力保持训练长度时的集中程度；若像某些文章那样写成 ln(L/n)，因子在超过训练长度后会变号。"};
+      .past_note_zh = "使注意力保持训练长度时的集中程度；若像某些文章那样写成 ln(L/n)，因子在超过训练长度后会变号。",
+      .differs =
+          "Some codes multiply all rows by one constant made from the number of keys; Qwen's, as here, scales each row by "
+          "how many keys it may see, and never below 1.",
+      .differs_zh = "有些代码用键的总数得到一个常数，乘到所有行上；Qwen 与这里一样，按每行可见的键数缩放，且不小于 1。"};
 
   LogN(const Options& o, const Shape& s)
       : unclipped_(o.flag("unclipped")), heads_(s.heads), log_trained_(std::log(double(s.trained_length))) {}

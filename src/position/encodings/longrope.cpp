@@ -27,7 +27,11 @@ struct LongRope : rotary::Turning {
       .paper = "Ding et al. 2024, LongRoPE: Extending LLM Context Window Beyond 2 Million Tokens, arXiv:2402.13753",
       .doors = unsigned(Door::rotation), .options = options, .past = Past::degrades,
       .past_note = "Past the original length every pair turns slower by a factor of its own, found by a search.",
-      .past_note_zh = "超过原始长度后，每个维度对按各自搜索得到的倍数放慢。"};
+      .past_note_zh = "超过原始长度后，每个维度对按各自搜索得到的倍数放慢。",
+      .differs =
+          "The short list holds up to and including the original length; one code changed a token too early. Where turned "
+          "keys are cached, a text that grows past that length mixes both lists; here the cache is made anew.",
+      .differs_zh = "短列表用到原始长度为止（含该长度）；曾有实现提前一个词元切换。若缓存旋转后的键，文本越过该长度时两套系数会混用；这里会重建缓存。"};
 
   LongRope(const Options& o, const Shape& s) : Turning(o, rotary::pairs(o, s)), original_(rotary::original(o, s)) {
     const double factor = o["factor"], formula = std::sqrt(1 + (factor > 1 ? std::log(factor) / std::log(original_) : 0));

@@ -1,6 +1,7 @@
-// No encoding: opens no door. With a causal mask the network can still tell positions apart, because the first token
-// sees one key and the n-th sees n; without a mask it cannot (it is then permutation-equivariant).
-//   Haviv et al. 2022, arXiv:2203.16634; Kazemnejad et al. 2023, arXiv:2305.19466.
+// No encoding: opens no door. Haviv et al. 2022, arXiv:2203.16634; Kazemnejad et al. 2023, arXiv:2305.19466.
+//   s_ij = q_i·k_j/√D, and nothing else
+// With a causal mask the network can still tell positions apart, because the first token sees one key and the n-th sees n;
+// without a mask it cannot (it is then permutation-equivariant).
 #include "position/catalogue.h"
 
 namespace lw {

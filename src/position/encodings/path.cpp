@@ -19,6 +19,8 @@ struct Path {
       .doors = unsigned(Door::content), .options = {}, .past = Past::degrades,
       .past_note = "Longer paths multiply more transformations than were ever trained together.",
       .past_note_zh = "路径越长，相乘的变换越多，超出训练时的范围。",
+      .differs = "The authors' code gives W a low rank and adds a short convolution over tokens; both are left out here.",
+      .differs_zh = "作者的代码让 W 低秩，并加一个沿词元的短卷积；这里两者都没有。",
       .causal_only = true, .per_layer = true, .reads_input = true};
 
   Path(const Options&, const Shape& s) : shape(s) {

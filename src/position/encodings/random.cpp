@@ -18,7 +18,9 @@ struct RandomKeys {
       .paper = "Zaheer et al. 2020, Big Bird: Transformers for Longer Sequences, arXiv:2007.14062",
       .doors = unsigned(Door::pattern), .options = options, .past = Past::same,
       .past_note = "A query sees the same number of keys at any length, from ever further away.",
-      .past_note_zh = "任何长度下查询看到的键数不变，只是来自越来越远的地方。"};
+      .past_note_zh = "任何长度下查询看到的键数不变，只是来自越来越远的地方。",
+      .differs = "BigBird draws whole blocks of 64 keys; here single keys are drawn.",
+      .differs_zh = "BigBird 抽取的是 64 个键的整块；这里抽取单个键。"};
 
   RandomKeys(const Options& o, const Shape& s) : count_(o.integer("count")), seed_(uint64_t(o["seed"])), causal_(s.causal) {}
 

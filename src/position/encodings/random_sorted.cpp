@@ -20,7 +20,9 @@ struct RandomSorted {
       .paper = "Ruoss et al. 2023, Randomized Positional Encodings Boost Length Generalization of Transformers, arXiv:2305.16843",
       .doors = unsigned(Door::ids), .options = options, .past = Past::same,
       .past_note = "Numbers up to max were all seen in training; more than max tokens are an error.",
-      .past_note_zh = "max 以内的编号在训练中都出现过；词元数超过 max 则报错。"};
+      .past_note_zh = "max 以内的编号在训练中都出现过；词元数超过 max 则报错。",
+      .differs = "The authors' code draws at random in evaluation too (evaluation=fresh).",
+      .differs_zh = "作者的代码在评估时同样随机抽取（evaluation=fresh）。"};
 
   RandomSorted(const Options& o, const Shape&)
       : max_(o.integer("max")), evenly_(o.integer("evaluation") == 1), seed_(uint64_t(o["seed"])) {}

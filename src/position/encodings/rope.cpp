@@ -24,7 +24,15 @@ struct Rope : rotary::Turning {
       .paper = "Su et al. 2021, RoFormer: Enhanced Transformer with Rotary Position Embedding, arXiv:2104.09864",
       .doors = unsigned(Door::rotation), .options = options, .past = Past::degrades,
       .past_note = "Slow pairs reach angles never seen in training, and quality falls quickly.",
-      .past_note_zh = "慢速维度对会转到训练中从未见过的角度，质量很快下降。"};
+      .past_note_zh = "慢速维度对会转到训练中从未见过的角度，质量很快下降。",
+      .differs =
+          "The paper, GPT-J and Meta's Llama code pair neighbours; GPT-NeoX and Hugging Face's Llama pair halves, and "
+          "weights made for one need the rows of q and k permuted for the other. rotary_pct, rotary_dim and "
+          "partial_rotary_factor are names of the fraction.",
+      .differs_zh =
+          "论文、GPT-J 和 Meta 的 Llama 代码把相邻两维配成一对；"
+          "GPT-NeoX 和 Hugging Face 的 Llama 则前后两半配对，权重换用时必须重排 q 和 k 的行。"
+          "rotary_pct、rotary_dim、partial_rotary_factor 指的都是 fraction。"};
 
   Rope(const Options& o, const Shape& s) : Turning(o, o.flag("proportional") ? s.head_dim / 2 : rotary::pairs(o, s)), turning_(rotary::pairs(o, s)) {
     for (size_t k = 0; k < frequency_.size(); k++) frequency_[k] = int(k) < turning_ ? frequency_[k] / o["factor"] : 0;

@@ -20,6 +20,10 @@ struct Shaw {
       .doors = Door::content | Door::value, .options = options, .past = Past::degrades,
       .past_note = "Distances past the clip share a vector, so that far keys are no longer told apart.",
       .past_note_zh = "超过截断距离后共用同一个向量，远处的键不再有区别。",
+      .differs =
+          "BERT's relative_key in Hugging Face has the term on keys alone, without the one on values, and clips only at "
+          "the longest length.",
+      .differs_zh = "Hugging Face 中 BERT 的 relative_key 只有键上的项，没有值上的项，并且只在最大长度处截断。",
       .per_layer = true, .counts_tokens = true};
 
   Shaw(const Options& o, const Shape& s) : clip(o.integer("clip")), head_dim(s.head_dim) {

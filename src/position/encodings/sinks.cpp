@@ -15,7 +15,9 @@ struct Sinks {
       .paper = "Xiao et al. 2023, Efficient Streaming Language Models with Attention Sinks, arXiv:2309.17453",
       .doors = unsigned(Door::pattern), .options = options, .past = Past::same,
       .past_note = "With a window: the tokens that attention leans on stay in sight however long the input is.",
-      .past_note_zh = "与窗口合用：无论输入多长，注意力所依赖的开头词元始终可见。"};
+      .past_note_zh = "与窗口合用：无论输入多长，注意力所依赖的开头词元始终可见。",
+      .differs = "The authors' code renumbers tokens by their place in the cache; here they keep their numbers.",
+      .differs_zh = "作者的代码按缓存中的次序给词元重新编号；这里保留原来的编号。"};
 
   Sinks(const Options& o, const Shape&) : count_(o.integer("count")) {}
 

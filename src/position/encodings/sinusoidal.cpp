@@ -28,7 +28,11 @@ struct Sinusoidal {
       .paper = "Vaswani et al. 2017, Attention Is All You Need, arXiv:1706.03762",
       .doors = unsigned(Door::input), .options = options, .past = Past::degrades,
       .past_note = "Defined for every position, but vectors past the trained length were never seen.",
-      .past_note_zh = "对任意位置都有定义，但超出训练长度的向量从未见过。"};
+      .past_note_zh = "对任意位置都有定义，但超出训练长度的向量从未见过。",
+      .differs =
+          "The paper interleaves sines and cosines; tensor2tensor and fairseq put all sines first and divide the exponents "
+          "by d/2 − 1. Once added to trained embeddings they are not interchangeable.",
+      .differs_zh = "论文中正弦与余弦交错排列；tensor2tensor 和 fairseq 先放全部正弦，且指数除以 d/2 − 1。与训练好的词嵌入相加之后，二者不可互换。"};
 
   Sinusoidal(const Options& o, const Shape& s)
       : base_(o["base"]), layout_(o.integer("layout")), sin_only_(o.flag("sin_only")), scaled_(o.flag("embedding_scale")), d_(s.width) {}

@@ -31,7 +31,11 @@ struct T5 {
       .paper = "Raffel et al. 2020, Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer, arXiv:1910.10683",
       .doors = unsigned(Door::bias), .options = options, .past = Past::degrades,
       .past_note = "All keys past max_distance share a bucket, so that far keys are no longer told apart.",
-      .past_note_zh = "超过 max_distance 的键落入同一个桶，远处的键不再有区别。"};
+      .past_note_zh = "超过 max_distance 的键落入同一个桶，远处的键不再有区别。",
+      .differs =
+          "T5 does not divide scores by √D (scaled=false), its cross-attention has no bias, and UMT5 has a table for each "
+          "layer. Buckets from logarithms in f32 can slip at a border; here they are those of the exact formula.",
+      .differs_zh = "T5 的分数不除以 √D（scaled=false），交叉注意力没有偏置；UMT5 每层各有一张表。用 f32 对数算桶号，边界处可能差一格；这里与精确公式一致。"};
 
   T5(const Options& o, const Shape& s)
       : heads_(s.heads), causal_(s.causal), scaled_(o.flag("scaled")), buckets_(side(o, s)), exact_(buckets_ / 2) {

@@ -18,7 +18,9 @@ struct Temperature {
       .paper = "Meta 2025, Llama 4 (attention temperature tuning); after Nakanishi 2025, arXiv:2501.19399",
       .doors = unsigned(Door::scale), .options = options, .past = Past::same,
       .past_note = "Scores grow with the logarithm of the position, so that attention stays sharp among more keys.",
-      .past_note_zh = "分数随位置的对数增大，使注意力在更多键之间仍保持集中。"};
+      .past_note_zh = "分数随位置的对数增大，使注意力在更多键之间仍保持集中。",
+      .differs = "Llama 4 multiplies the queries by it, in layers without rotation only, with slope 0.1 and floor 8192.",
+      .differs_zh = "Llama 4 把它乘在查询上，只用于不做旋转的层，slope 为 0.1，floor 为 8192。"};
 
   Temperature(const Options& o, const Shape& s) : floor_(o["floor"]), slope_(o["slope"]), heads_(s.heads) {}
 

@@ -21,6 +21,10 @@ struct TransformerXl {
       .doors = unsigned(Door::content), .options = options, .past = Past::degrades,
       .past_note = "Defined for every distance, but far ones were never trained; clamp_len lets them share one.",
       .past_note_zh = "对任意距离都有定义，但远距离未经训练；可用 clamp_len 让它们共用一个距离。",
+      .differs =
+          "The authors' code finds distances by padding and reshaping; without a causal mask that puts scores of other "
+          "queries above the diagonal, and ports disagreed about the row to drop. Here distances are looked up directly.",
+      .differs_zh = "作者的代码用填充加变形的办法得到距离；没有因果掩码时，对角线以上会混入其他查询的分数，移植版对应去掉哪一行也说法不一。这里直接按距离查找。",
       .per_layer = true, .counts_tokens = true};
 
   TransformerXl(const Options& o, const Shape& s) : clamp(o.integer("clamp_len")), shape(s) {

@@ -15,7 +15,13 @@ struct Window {
       .paper = "Beltagy et al. 2020, Longformer: The Long-Document Transformer, arXiv:2004.05150",
       .doors = unsigned(Door::pattern), .options = options, .past = Past::same,
       .past_note = "A query never sees further than the window, however long the input is.",
-      .past_note_zh = "无论输入多长，查询都只看窗口之内。"};
+      .past_note_zh = "无论输入多长，查询都只看窗口之内。",
+      .differs =
+          "Hugging Face's sliding_window counts the query, as here; flash-attention's window_size counts the keys beside "
+          "it, one key more for the same number. Longformer's width counts both sides together.",
+      .differs_zh =
+          "Hugging Face 的 sliding_window 与这里一样，把查询自身计入；"
+          "flash-attention 的 window_size 只数旁边的键，同一个数多看一个键。Longformer 的宽度是两侧合计。"};
 
   Window(const Options& o, const Shape&) : width_(o.integer("width")) {}
 

@@ -33,7 +33,15 @@ struct Yarn : rotary::Turning {
       .paper = "Peng et al. 2023, YaRN: Efficient Context Window Extension of Large Language Models, arXiv:2309.00071",
       .doors = unsigned(Door::rotation), .options = options, .past = Past::degrades,
       .past_note = "For a model trained with plain rotary: with a little tuning it reads inputs factor times as long.",
-      .past_note_zh = "供用普通旋转编码训练的模型使用：稍加微调即可读 factor 倍长的输入。"};
+      .past_note_zh = "供用普通旋转编码训练的模型使用：稍加微调即可读 factor 倍长的输入。",
+      .differs =
+          "The authors keep the borders within d − 1, some ports within d/2 − 1; gpt-oss leaves them unrounded "
+          "(truncate=false). DeepSeek's models also multiply scores by m(mscale_all_dim)², others that set it do not; "
+          "ignoring mscale changes the size of q and k.",
+      .differs_zh =
+          "作者把边界限制在 d − 1 以内，有些移植版限制在 d/2 − 1；gpt-oss 的边界不取整（truncate=false）。"
+          "DeepSeek 的模型还把分数乘以 m(mscale_all_dim)²，其他设置该值的模型则不乘；"
+          "忽略 mscale 会改变 q 和 k 的大小。"};
 
   Yarn(const Options& o, const Shape& s) : Turning(o, rotary::pairs(o, s)), shape_(s) {
     const double R = 2.0 * double(frequency_.size()), L = rotary::original(o, s), factor = o["factor"];
