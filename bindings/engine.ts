@@ -38,6 +38,8 @@ export interface EncodingDescriptor {
   /** How public implementations differ; empty where nothing is known. */
   differs: string;
   differs_zh: string;
+  /** Options, as in a spec, that show it at a trained length of 64; empty where the defaults do. */
+  example: string;
   /** Only with a causal mask. */
   causal_only: boolean;
   /** Learned parameters of its own in each layer. */

@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type BuildOptions } from 'vite';
+import { encodingHeaders } from './encoding-headers.mjs';
 import { sampleText } from './sample-text.ts';
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
@@ -12,9 +13,12 @@ const rollupOptions: BuildOptions['rollupOptions'] = {
 export default defineConfig({
   root: here('.'),
   base: './', // the page works in any folder of any server
-  plugins: [sampleText()],
+  plugins: [sampleText(), encodingHeaders()],
   resolve: { alias: { lengthwise: here('../dist/index.js') } },
   server: { fs: { allow: [here('..')] } },
   worker: { format: 'es', rollupOptions },
-  build: { rollupOptions, outDir: here('../dist/web'), emptyOutDir: true, target: 'es2022', chunkSizeWarningLimit: 700 },
+  build: {
+    rollupOptions: { ...rollupOptions, input: [here('index.html'), here('encodings.html')] },
+    outDir: here('../dist/web'), emptyOutDir: true, target: 'es2022', chunkSizeWarningLimit: 700,
+  },
 });

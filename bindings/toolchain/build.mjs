@@ -156,7 +156,7 @@ async function buildTypeScript() {
 
 async function buildPage() {
   if (!existsSync(at('web')) || !readdirSync(at('web')).some((name) => /^vite\.config\./.test(name))) return;
-  await once('page', { inputs: ['web', 'dist', 'node_modules/.package-lock.json'], output: 'dist/web/index.html', skip: /\/dist\/web$/ }, async () => {
+  await once('page', { inputs: ['web', 'dist', 'src/position/encodings', 'node_modules/.package-lock.json'], output: 'dist/web/index.html', skip: /\/dist\/web$/ }, async () => {
     say('building the page');
     await run(bin('vite'), ['build', 'web', '--logLevel', 'warn'], { cwd: project }).catch((error) => {
       throw new Problem(`${error.message}\nThe page in web/ does not build: see the messages above.`);

@@ -65,7 +65,7 @@ std::string describe(const Entry& entry) {
   out.add("doors", list(door_names(d.doors)));
   out.add("options", list(options));
   out.say("past", pasts[int(d.past)]), out.say("past_note", d.past_note), out.say("past_note_zh", d.past_note_zh);
-  out.say("differs", d.differs), out.say("differs_zh", d.differs_zh);
+  out.say("differs", d.differs), out.say("differs_zh", d.differs_zh), out.say("example", d.example);
   out.add("causal_only", json(d.causal_only)), out.add("per_layer", json(d.per_layer));
   // Whether it learns may hang on an option: what the defaults do is told.
   out.add("learned", json(!entry.make(entry, Options(d.options), any)->parameters().empty()));

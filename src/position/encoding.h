@@ -33,6 +33,7 @@ struct Descriptor {
   const char* past_note_zh;
   const char* differs = "";   // how public implementations differ, one or two sentences, where it is known
   const char* differs_zh = "";
+  const char* example = "";   // options that show it at a trained length of 64, "a=1:b=2"; the docs start from them
   bool causal_only = false;
   bool per_layer = false;     // learned parameters: one set for each layer (default: one set shared by all layers)
   bool reads_input = false;   // its content term reads Sequence::x

@@ -3,6 +3,7 @@ import { customElement, property, state } from 'lit/decorators.js';
 import { base, type Door } from './theme.ts';
 import { Localised } from './localised.ts';
 import { shortTitle, titleOf, type Wardrobe } from './dress.ts';
+import { linked } from './paper.ts';
 import { defaults } from './settings.ts';
 import type { Descriptor } from './engine.ts';
 import './block.ts';
@@ -91,8 +92,9 @@ export class EncodingPicker extends Localised {
       <dl>
         <dt>${t.opens}</dt><dd>${d.doors.map((door: string) => html`${t.door[door as Door]}: ${t.doorNote[door as Door]}<br>`)}${d.doors.length ? nothing : t.noDoor}</dd>
         <dt>${t.pastL}</dt><dd>${zh ? d.past_note_zh : d.past_note}</dd>
-        <dt>${t.paper}</dt><dd>${paper(d.paper)}</dd>
-      </dl>${d.learned ? html`<p class="quiet">${t.learned}</p>` : nothing}`;
+        <dt>${t.paper}</dt><dd>${linked(d.paper)}</dd>
+      </dl>${d.learned ? html`<p class="quiet">${t.learned}</p>` : nothing}
+      <p><a href="./encodings.html#${d.name}">${t.docs.more}</a></p>`;
   }
 
   private get popover_(): HTMLElement { return this.renderRoot.querySelector('#about')!; }
@@ -129,10 +131,4 @@ export class EncodingPicker extends Localised {
   }
 }
 
-// arXiv numbers become links, the only ones that lead away from this page.
-function paper(text: string) {
-  const match = /arXiv:(\d{4}\.\d{4,5})/.exec(text);
-  if (!match) return text;
-  return html`${text.slice(0, match.index)}<a href="https://arxiv.org/abs/${match[1]}" rel="noreferrer">${match[0]}</a>${text.slice(match.index + match[0].length)}`;
-}
 declare global { interface HTMLElementTagNameMap { 'lengthwise-encodings': EncodingPicker } }

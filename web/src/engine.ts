@@ -1,5 +1,5 @@
 // The package, as this page uses it: the catalogue, and an experiment whose events say which encoding and seed they are of.
-import { experiment, load, type EncodingDescriptor, type ExperimentEvent } from 'lengthwise';
+import { experiment, load, type EncodingDescriptor, type ExperimentEvent, type Lengthwise } from 'lengthwise';
 import * as sample from 'virtual:sample-text';
 import type { LabEvent } from './lab.ts';
 import { batch, sizes, testLengths, type Settings } from './settings.ts';
@@ -8,8 +8,9 @@ export type Descriptor = EncodingDescriptor;
 export interface Text { train: Uint8Array; test: Uint8Array }
 export interface Session { pause(): void; resume(): void; cancel(): void; readonly finished: Promise<void> }
 
-let known: Promise<Descriptor[]> | undefined;
-export const catalogue = (): Promise<Descriptor[]> => (known ??= load().then((lengthwise) => lengthwise.encodings()));
+let loaded: Promise<Lengthwise> | undefined;
+export const engine = (): Promise<Lengthwise> => (loaded ??= load());
+export const catalogue = (): Promise<Descriptor[]> => engine().then((lengthwise) => lengthwise.encodings());
 
 let shipped: Promise<Text> | undefined;
 const shippedText = () => (shipped ??= Promise.all([bytes(sample.train), bytes(sample.test)]).then(([train, test]) => ({ train, test })));

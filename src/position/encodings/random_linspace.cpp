@@ -25,7 +25,8 @@ struct RandomLinspace {
       .paper = "Su 2023, Transformer升级之路：8、长度外推性与位置鲁棒性, kexue.fm/archives/9444",
       .doors = unsigned(Door::ids), .options = options, .past = Past::same,
       .past_note = "Larger numbers than the trained length were seen in training, the larger the rarer.",
-      .past_note_zh = "训练中出现过大于训练长度的编号，编号越大出现得越少。"};
+      .past_note_zh = "训练中出现过大于训练长度的编号，编号越大出现得越少。",
+      .example = "evaluation=fresh"};
 
   RandomLinspace(const Options& o, const Shape&)
       : max_(o.integer("draw") ? o["max"] : 0), fresh_(o.integer("evaluation") == 1), seed_(uint64_t(o["seed"])) {}

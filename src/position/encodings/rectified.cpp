@@ -20,6 +20,7 @@ struct Rectified {
       .doors = unsigned(Door::ids), .options = options, .past = Past::same,
       .past_note = "No distance beyond the window is ever met; if leaky, distances grow many times slower.",
       .past_note_zh = "不会出现超过窗口的距离；leaky 时距离增长慢许多倍。",
+      .example = "window=32",
       .causal_only = true};
 
   Rectified(const Options& o, const Shape&) : window_(o["window"]), slower_(o.flag("leaky") ? 1 / o["factor"] : 0) {}

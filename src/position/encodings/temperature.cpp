@@ -20,7 +20,8 @@ struct Temperature {
       .past_note = "Scores grow with the logarithm of the position, so that attention stays sharp among more keys.",
       .past_note_zh = "分数随位置的对数增大，使注意力在更多键之间仍保持集中。",
       .differs = "Llama 4 multiplies the queries by it, in layers without rotation only, with slope 0.1 and floor 8192.",
-      .differs_zh = "Llama 4 把它乘在查询上，只用于不做旋转的层，slope 为 0.1，floor 为 8192。"};
+      .differs_zh = "Llama 4 把它乘在查询上，只用于不做旋转的层，slope 为 0.1，floor 为 8192。",
+      .example = "floor=16:slope=0.5"};
 
   Temperature(const Options& o, const Shape& s) : floor_(o["floor"]), slope_(o["slope"]), heads_(s.heads) {}
 

@@ -31,7 +31,8 @@ struct Xpos : rotary::Turning {
           "in fp16.",
       .differs_zh =
           "作者的代码以当前长度的中点为中心，缓存键时中心会移动；这里的中心固定。"
-          "不设中心的实现会溢出：scale_base 为 64 时，f32 约在 9000 个词元处，fp16 约在 1150 个词元处。", .causal_only = true};
+          "不设中心的实现会溢出：scale_base 为 64 时，f32 约在 9000 个词元处，fp16 约在 1150 个词元处。",
+      .example = "scale_base=64", .causal_only = true};
 
   Xpos(const Options& o, const Shape& s) : Turning(o, rotary::pairs(o, s)), scale_base_(o["scale_base"]), center_(o["center"]) {
     const double R = 2.0 * double(frequency_.size());

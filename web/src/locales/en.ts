@@ -73,5 +73,42 @@ export const en = {
   block: {
     title: 'A transformer block and its doors', token: 'token', embedding: 'embedding', scores: 'scores', softmax: 'softmax', read: 'read', mlp: 'MLP', close: 'Close',
   },
+  docs: {
+    title: 'Encodings', all: 'All encodings', toLab: 'Train and compare', more: 'Equation, parameters, pictures',
+    lead: (n: number) => `${n} encodings, by the door that each opens. Choose one: its pictures are computed by the library while you look, and follow its parameters.`,
+    equation: 'Equation', learns: 'Learned', learnedNot: (options: boolean) => (options ? 'Nothing, with the default parameters.' : 'Nothing.'), learnedShared: 'Yes, one set for all layers.', learnedPerLayer: 'Yes, one set for each layer.',
+    mask: 'Mask', causalOnly: 'Only with a causal mask.', bothWays: 'With a causal mask and without.',
+    differs: 'Between implementations', source: 'Source',
+    past: { same: 'By design the same.', degrades: 'Gets worse.', refuses: 'Refuses.' } as Record<string, string>,
+    options: 'Parameters', option: 'Name', value: 'Value', byDefault: 'Default', range: 'Allowed', meaning: 'Meaning', noOptions: 'It has none.',
+    flag: (on: boolean): string => (on ? 'yes' : 'no'),
+    picturesTitle: 'Pictures', picturesNote: (heads: number, length: number) => `Computed in this page for ${heads} heads and a trained length of ${length}. Learned numbers are those of an untrained model.`,
+    tokens: 'Tokens', head: 'Head', causal: 'Causal mask', sampleText: 'Sample text, one token for each byte',
+    fromTo: (least: string, most: string) => `Values from ${least} to ${most}`, trained: (n: number) => `trained on ${n}`,
+    use: 'How to use it', asSpec: 'Spec', inJavaScript: 'JavaScript', onCommandLine: 'Command line', tryIt: 'Train it and stretch it in the browser',
+    axis: {
+      token: 'token', position: 'position', query: 'query', key: 'key', distance: 'distance', pair: 'pair', column: 'column', number: 'number',
+      bias: 'bias', factor: 'factor', wavelength: 'wavelength, tokens', gain: 'gain',
+    },
+    pictures: {
+      numbers: { title: () => 'The number that each token carries', note: 'Without an encoding of this door it would be the index of the token.' },
+      distances: { title: () => 'Distance that the next encoding sees', note: 'For each query (row) and key (column). Measured with alibi, whose bias is the distance times a slope.' },
+      vectors: { title: () => 'Vector added at each position', note: 'One row for each position, one column for each dimension.' },
+      turns: { title: () => 'Cosine of each pair’s angle', note: 'One column for each pair. Fast pairs are striped, slow ones hardly change; what they show past the trained length was never seen.' },
+      wavelengths: { title: () => 'Tokens for one turn', note: 'Pairs above the line do not complete a turn within the trained length.' },
+      gains: { title: () => 'Gain on turned queries', note: 'One line for each pair.' },
+      biases: { title: (head: string) => `Bias on the scores, head ${head}`, note: 'For each query (row) and key (column); blank where nothing can be seen.' },
+      biasCurves: { title: () => 'Bias by distance', note: 'One line for each head, for the last query (the middle one without a causal mask).' },
+      pattern: { title: () => 'Who may look at whom', note: 'Queries are rows, keys are columns.' },
+      scales: { title: () => 'Factor on the scores of each row', note: 'One line for each head where they differ.' },
+      term: { title: (head: string) => `What it does to the scores, head ${head}`, note: 'Change of the scores of random sample vectors against no encoding, counted from the query’s own key. Learned numbers that start too small to be seen are made larger.' },
+      weights: { title: (head: string) => `Attention with it, head ${head}`, note: 'Weights after softmax for the same sample vectors.' },
+      read: { title: (head: string) => `What the value door adds, head ${head}`, note: 'One row for each query, one column for each dimension of what is read.' },
+    } as Record<string, { title: (head: string) => string; note: string }>,
+    sentences: {
+      noDoor: 'There is nothing to draw but the causal mask: no number of this encoding enters anywhere.',
+      mixes: 'What is added is mixed from the neighbours’ own vectors by learned weights, so that it takes a model with embeddings to draw it.',
+    },
+  },
 };
 export type Strings = typeof en;

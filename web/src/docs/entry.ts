@@ -1,0 +1,155 @@
+import { css, html, nothing, type PropertyValues } from 'lit';
+import { customElement, property, state } from 'lit/decorators.js';
+import type { Lengthwise } from 'lengthwise';
+import { headers } from 'virtual:encoding-headers';
+import { base } from '../theme.ts';
+import { Localised } from '../localised.ts';
+import { defaults, toHash } from '../settings.ts';
+import { titleOf } from '../dress.ts';
+import { linked } from '../paper.ts';
+import type { Descriptor } from '../engine.ts';
+import { heads, pictures, tokensOf, trainedLength, type Picture, type Scene } from './pictures.ts';
+import { mostContentTokens } from './content.ts';
+import { specOf, valuesOf, type Values } from './options.ts';
+import '../block.ts';
+import './picture.ts';
+
+const mostTokens = 256;
+const sampleText = 'In 1862 he owed 37 dollars. In 1904 it was 12. Why? Nobody said so.';
+
+// The page of one encoding, made from its descriptor and the comment its C++ file opens with; nothing is written by hand.
+@customElement('lengthwise-entry')
+export class Entry extends Localised {
+  static override styles = [base, css`
+    h1 { font: 600 30px/1.15 var(--lw-serif); margin: 0; letter-spacing: -.01em; }
+    h2 { font: 600 18px/1.3 var(--lw-serif); margin: 34px 0 10px; }
+    .head { display: grid; grid-template-columns: minmax(0, 1fr) minmax(240px, 344px); gap: 12px 40px; align-items: start; }
+    dl { display: grid; grid-template-columns: max-content minmax(0, 68ch); gap: 7px 18px; margin: 16px 0 0; }
+    dt { color: var(--lw-muted); } dd { margin: 0; }
+    dd i { font-style: normal; border-bottom: 2px solid var(--hue); margin-right: .3em; }
+    pre { margin: 0; padding: 12px 16px; background: var(--lw-shade); border-left: 3px solid var(--hue); font: 13.5px/1.6 ui-monospace, "DejaVu Sans Mono", "Noto Sans Mono", Menlo, Consolas, monospace; white-space: pre-wrap; overflow-wrap: anywhere; }
+    pre span { display: block; padding-left: 2ch; text-indent: -2ch; }
+    pre.use { border-color: var(--lw-line); font-size: 12.5px; }
+    .notes { max-width: 78ch; margin-top: 10px; }
+    .scene { display: flex; flex-wrap: wrap; gap: 10px 26px; align-items: end; padding: 10px 0 14px; }
+    .scene label { display: grid; gap: 2px; font-size: 12px; font-weight: 600; color: var(--lw-muted); }
+    .scene label.check { display: flex; gap: 6px; align-items: center; min-height: 24px; }
+    .scene input[type=range] { width: 190px; accent-color: var(--lw-rotation); }
+    .scene input[type=text] { width: min(560px, calc(100vw - 48px)); height: 29px; border: 0; border-bottom: 1px solid var(--lw-line); background: none; font-weight: 400; font-size: 14px; color: var(--lw-ink); }
+    .scene input[type=checkbox] { width: 18px; height: 18px; margin: 0; accent-color: var(--lw-rotation); }
+    .pictures { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 380px), 1fr)); gap: 28px 40px; }
+    .wide { grid-column: 1 / -1; }
+    .sentence { max-width: 68ch; }
+    .error { color: var(--lw-pattern); margin: 0 0 12px; max-width: 78ch; }
+    .error:empty { display: none; }
+    .uses { display: grid; gap: 4px 18px; grid-template-columns: max-content minmax(0, 1fr); align-items: baseline; }
+    .uses h3 { padding-top: 12px; }
+    a { color: inherit; }
+    @media (max-width: 760px) {
+      .head, dl, .uses { grid-template-columns: minmax(0, 1fr); } dl { gap: 1px; } dd { margin-bottom: 8px; } .uses h3 { padding-top: 6px; }
+      h1 { font-size: 25px; }
+    }
+    @media print { .scene, .try { display: none; } pre { border-left-width: 2px; } .pictures { grid-template-columns: 1fr 1fr; } }
+  `];
+  @property({ attribute: false }) descriptor!: Descriptor;
+  @property({ attribute: false }) engine!: Lengthwise;
+  @state() private values: Values = {};
+  @state() private scene: Scene = { tokens: 64, head: 0, causal: true, text: sampleText };
+  private shown: Picture[] = [];
+  private problem = '';
+  private readsTokens = false;
+
+  protected override willUpdate(changed: PropertyValues) {
+    if (changed.has('descriptor')) {
+      this.values = valuesOf(this.descriptor.example);
+      this.shown = [];
+      this.readsTokens = this.looks();
+      this.scene = { ...this.scene, causal: true, tokens: this.firstTokens() };
+    }
+    try {
+      this.shown = pictures(this.engine, this.spec, this.scene); // after a mistake the last pictures stay
+      this.problem = '';
+    } catch (error) {
+      this.problem = (error as Error).message;
+    }
+  }
+
+  private looks(): boolean {
+    const encoding = this.engine.encoding(this.descriptor.name, { heads, headDim: 32 });
+    try { return encoding.readsTokens; } finally { encoding.dispose(); }
+  }
+
+  private firstTokens(): number {
+    if (this.readsTokens) return tokensOf(this.scene.text).length;
+    return Math.min(this.descriptor.past === 'refuses' ? trainedLength : 2 * trainedLength, this.mostTokens);
+  }
+
+  private get mostTokens(): number { return this.descriptor.doors.includes('content') ? mostContentTokens : mostTokens; }
+
+  private get spec(): string { return specOf(this.descriptor.name, this.values); }
+
+  override render() {
+    const { t, descriptor: d } = this, { docs } = t, zh = this.language === 'zh';
+    const header = headers[d.name];
+    const facts: [string, unknown][] = [
+      [t.opens, d.doors.length ? d.doors.map((door) => html`<span style="--hue: var(--lw-${door})"><i>${t.door[door]}</i>${t.doorNote[door]}<br></span>`) : t.noDoor],
+      [t.pastL, html`${docs.past[d.past]} ${zh ? d.past_note_zh : d.past_note}`],
+      [docs.learns, d.learned ? (d.per_layer ? docs.learnedPerLayer : docs.learnedShared) : docs.learnedNot(d.options.length > 0)],
+      [docs.mask, d.causal_only ? docs.causalOnly : docs.bothWays],
+      ...(d.differs ? [[docs.differs, zh ? d.differs_zh : d.differs] as [string, unknown]] : []),
+      [t.paper, html`<span lang="en">${linked(d.paper)}</span>`],
+      [docs.source, html`<code>src/position/encodings/${d.name}.cpp</code>`],
+    ];
+    return html`<article style="--hue: var(--lw-${d.doors[0] ?? 'none'})">
+      <div class="head"><div><h1 tabindex="-1">${titleOf(d, this.language)}</h1><p class="quiet"><code>${d.name}</code></p>
+        <dl>${facts.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl></div>
+        <lengthwise-block .lang=${this.lang} .open=${d.doors}></lengthwise-block></div>
+      <h2>${docs.equation}</h2>
+      <pre lang="en" class="equation">${header?.equation.map((line) => html`<span>${line}</span>`)}</pre>
+      ${header?.notes ? html`<p class="notes quiet" lang="en">${linked(header.notes)}</p>` : nothing}
+      <h2>${docs.options}</h2>
+      <lengthwise-options .lang=${this.lang} .descriptor=${d} .values=${this.values} @lw-options=${(e: CustomEvent<Values>) => { this.values = e.detail; }}></lengthwise-options>
+      <h2>${docs.picturesTitle}</h2>
+      <p class="quiet">${docs.picturesNote(heads, trainedLength)}</p>
+      ${this.controls()}
+      <p class="error" role="alert">${this.problem}</p>
+      <div class="pictures">${this.shown.map((picture) => this.picture(picture))}</div>
+      <h2>${docs.use}</h2>${this.uses()}
+    </article>`;
+  }
+
+  private picture(picture: Picture) {
+    if (picture.kind === 'sentence') return html`<p class="sentence wide">${this.t.docs.sentences[picture.reason]}</p>`;
+    const letters = this.readsTokens ? [...this.scene.text].join('') : '';
+    return html`<lengthwise-picture class=${letters && picture.x === 'token' ? 'wide' : ''} .lang=${this.lang} .picture=${picture} .letters=${letters}></lengthwise-picture>`;
+  }
+
+  private controls() {
+    const { scene, t: { docs } } = this;
+    const set = (part: Partial<Scene>) => { this.scene = { ...scene, ...part }; };
+    const range = (label: string, value: number, least: number, most: number, change: (n: number) => void) => html`<label>${label}: ${value}
+      <input type="range" min=${least} max=${most} .value=${String(value)} @input=${(e: Event) => change((e.target as HTMLInputElement).valueAsNumber)}></label>`;
+    const byHead = this.shown.some((picture) => picture.kind === 'map' && picture.head !== undefined);
+    return html`<div class="scene">
+      ${this.readsTokens
+        ? html`<label>${docs.sampleText}<input type="text" .value=${scene.text} maxlength=${mostTokens} @input=${(e: Event) => {
+          const text = (e.target as HTMLInputElement).value || ' ';
+          set({ text, tokens: Math.min(tokensOf(text).length, mostTokens) });
+        }}></label>`
+        : range(docs.tokens, scene.tokens, 8, this.mostTokens, (tokens) => set({ tokens }))}
+      ${byHead ? range(docs.head, scene.head + 1, 1, heads, (head) => set({ head: head - 1 })) : nothing}
+      ${this.descriptor.causal_only ? nothing : html`<label class="check"><input type="checkbox" .checked=${scene.causal} @change=${(e: Event) => set({ causal: (e.target as HTMLInputElement).checked })}>${docs.causal}</label>`}
+    </div>`;
+  }
+
+  private uses() {
+    const { docs } = this.t, { descriptor: d } = this;
+    const spec = d.doors.includes('ids') ? `${this.spec}+rope` : this.spec; // numbers alone do nothing
+    const javaScript = `import { load } from 'lengthwise';\nconst lw = await load();\nconst encoding = lw.encoding('${spec}', { heads: 4, headDim: 64 });`;
+    const experiment = `./index.html${toHash({ ...defaults, encodings: [...new Set(['nope', 'rope', spec])] })}`;
+    const use = (title: string, code: string) => html`<h3>${title}</h3><pre class="use">${code.split('\n').map((line) => html`<span>${line}</span>`)}</pre>`;
+    return html`<div class="uses">${use(docs.asSpec, spec)}${use(docs.inJavaScript, javaScript)}${use(docs.onCommandLine, `npx lengthwise compare --encodings 'nope,${spec}'`)}</div>
+      <p class="try"><a class="link" href=${experiment}>${docs.tryIt}</a></p>`;
+  }
+}
+declare global { interface HTMLElementTagNameMap { 'lengthwise-entry': Entry } }

@@ -1,0 +1,137 @@
+// What there is to see of an encoding, door by door, computed by the library itself. Plain data; picture.ts draws it.
+import type { Encoding, EncodingShape, Lengthwise } from 'lengthwise';
+import type { Door } from '../theme.ts';
+import { contentPictures } from './content.ts';
+
+export type Axis = 'token' | 'position' | 'query' | 'key' | 'distance' | 'pair' | 'column' | 'number' | 'bias' | 'factor' | 'wavelength' | 'gain';
+export type What = 'numbers' | 'distances' | 'vectors' | 'turns' | 'wavelengths' | 'gains' | 'biases' | 'biasCurves' | 'pattern' | 'scales'
+  | 'weights' | 'term' | 'read';
+
+interface Common { what: What; door: Door | 'none'; x: Axis; y: Axis; head?: number }
+/** Rows go down. What is not finite (hidden keys) stays blank. */
+export interface MapPicture extends Common { kind: 'map'; columns: number; rows: number; data: Float32Array | Uint8Array; signed: boolean }
+export interface CurvesPicture extends Common { kind: 'curves'; lines: Line[]; rules: number[]; log?: boolean; steps?: boolean }
+export interface Line { name: string; points: [x: number, y: number][] }
+/** Nothing to draw; the page has a sentence for each reason. */
+export interface Sentence { kind: 'sentence'; reason: 'noDoor' | 'mixes' }
+export type Picture = MapPicture | CurvesPicture | Sentence;
+
+export interface Scene { tokens: number; head: number; causal: boolean; text: string }
+
+export const trainedLength = 64;
+export const heads = 4;
+const shape: EncodingShape = { heads, headDim: 32, width: 64, trainedLength };
+
+/** A sample for encodings that look at which tokens there are: the bytes of a text. */
+export const tokensOf = (text: string): Uint8Array => new TextEncoder().encode(text);
+
+export function make(lw: Lengthwise, spec: string, scene: Scene, changes: EncodingShape = {}): Encoding {
+  const encoding = lw.encoding(spec, { ...shape, causal: scene.causal, ...changes });
+  if (encoding.readsTokens) encoding.setTokens(tokensOf(scene.text).subarray(0, scene.tokens));
+  return encoding;
+}
+
+/** Everything there is to see. @throws RangeError with the library's own sentence. */
+export function pictures(lw: Lengthwise, spec: string, scene: Scene): Picture[] {
+  const encoding = make(lw, spec, scene);
+  const open = new Set(encoding.doors);
+  const all: Picture[] = [];
+  try {
+    if (open.size === 0) all.push({ kind: 'sentence', reason: 'noDoor' });
+    if (open.has('ids')) all.push(...idsPictures(lw, encoding, spec, scene));
+    if (open.has('input')) all.push(inputPicture(encoding, scene));
+    if (open.has('rotation')) all.push(...rotationPictures(encoding, scene));
+    if (open.has('bias')) all.push(...biasPictures(encoding, scene));
+    if (open.has('content')) all.push(...contentPictures(lw, spec, scene));
+    if (open.has('pattern') || open.size === 0) all.push(patternPicture(encoding, scene, open.size ? 'pattern' : 'none'));
+    if (open.has('scale')) all.push(scalePicture(encoding, scene));
+  } finally {
+    encoding.dispose();
+  }
+  return all;
+}
+
+// What a wrapper does is seen through what it wraps: all pairs of rope:base=1 turn by the coordinate itself, and a bias of
+// alibi with one head is the distance times a power of two.
+function idsPictures(lw: Lengthwise, encoding: Encoding, spec: string, scene: Scene): Picture[] {
+  const { tokens } = scene;
+  const numbers = coordinates(lw, spec, scene) ?? [Array.from(encoding.positions(tokens))];
+  const lines = numbers.map((line, i) => ({ name: numbers.length > 1 ? String(i + 1) : '', points: line.map((y, x): [number, number] => [x, y]) }));
+  return [{ kind: 'curves', what: 'numbers', door: 'ids', x: 'token', y: 'number', lines, rules: [], steps: true }, ...distances(lw, spec, scene)];
+}
+
+/** The lines of numbers that pairs turn by, where they differ; nothing where all pairs turn by one. */
+function coordinates(lw: Lengthwise, spec: string, scene: Scene): number[][] | undefined {
+  const slowness = 2 ** 14;
+  const turning = make(lw, `${spec}+rope:base=1:factor=${slowness}`, scene);
+  const { cos, sin, pairs } = turning.rotation(scene.tokens);
+  turning.dispose();
+  const angle = (k: number) => Array.from({ length: scene.tokens }, (_, i) => Math.round(100 * slowness * Math.atan2(sin[i * pairs + k]!, cos[i * pairs + k]!)) / 100);
+  const lines = new Map(Array.from({ length: pairs }, (_, k) => [angle(k).join(), angle(k)]));
+  return lines.size > 1 ? [...lines.values()] : undefined;
+}
+
+function distances(lw: Lengthwise, spec: string, scene: Scene): Picture[] {
+  const { tokens } = scene;
+  let bias: Float32Array;
+  try {
+    const measure = make(lw, `${spec}+alibi`, scene, { heads: 1 });
+    bias = measure.bias(tokens);
+    measure.dispose();
+  } catch {
+    return []; // it goes with a rotation only
+  }
+  const data = hidden(bias.map((b) => -b * 256), tokens, scene.causal);
+  return [{ kind: 'map', what: 'distances', door: 'ids', x: 'key', y: 'query', columns: tokens, rows: tokens, data, signed: false }];
+}
+
+function inputPicture(encoding: Encoding, { tokens }: Scene): Picture {
+  const data = encoding.table(tokens);
+  if (data.every((v) => v === 0)) return { kind: 'sentence', reason: 'mixes' };
+  return { kind: 'map', what: 'vectors', door: 'input', x: 'column', y: 'position', columns: encoding.shape.width, rows: tokens, data, signed: true };
+}
+
+function rotationPictures(encoding: Encoding, { tokens }: Scene): Picture[] {
+  const { cos, sin, pairs } = encoding.rotation(tokens);
+  const gain = cos.map((c, i) => Math.hypot(c, sin[i]!));
+  const waves = encoding.inverseFrequencies({ length: tokens });
+  const all: Picture[] = [
+    { kind: 'map', what: 'turns', door: 'rotation', x: 'pair', y: 'position', columns: pairs, rows: tokens, data: cos.map((c, i) => c / gain[i]!), signed: true },
+    { kind: 'curves', what: 'wavelengths', door: 'rotation', x: 'pair', y: 'wavelength', log: true, rules: [trainedLength],
+      lines: [{ name: '', points: Array.from(waves, (f, k): [number, number] => [k, (2 * Math.PI) / f]).filter(([, y]) => Number.isFinite(y)) }] },
+  ];
+  if (gain.some((g) => Math.abs(g - 1) > 1e-5)) {
+    const lines = Array.from({ length: pairs }, (_, k) => ({ name: String(k), points: Array.from({ length: tokens }, (_, p): [number, number] => [p, gain[p * pairs + k]!]) }));
+    all.push({ kind: 'curves', what: 'gains', door: 'rotation', x: 'position', y: 'gain', lines, rules: [] });
+  }
+  return all;
+}
+
+function biasPictures(encoding: Encoding, { tokens, head, causal }: Scene): Picture[] {
+  const bias = encoding.bias(tokens);
+  const ofHead = (h: number) => bias.subarray(h * tokens * tokens, (h + 1) * tokens * tokens);
+  const query = causal ? tokens - 1 : tokens >> 1;
+  const curve = (h: number) => Array.from({ length: causal ? tokens : tokens - 1 }, (_, j): [number, number] => [query - j, ofHead(h)[query * tokens + j]!])
+    .filter(([, y]) => Number.isFinite(y));
+  return [
+    { kind: 'map', what: 'biases', door: 'bias', x: 'key', y: 'query', columns: tokens, rows: tokens, data: hidden(ofHead(head), tokens, causal), signed: true, head },
+    { kind: 'curves', what: 'biasCurves', door: 'bias', x: 'distance', y: 'bias', lines: Array.from({ length: heads }, (_, h) => ({ name: String(h + 1), points: curve(h) })), rules: [trainedLength] },
+  ];
+}
+
+function patternPicture(encoding: Encoding, { tokens }: Scene, door: Door | 'none'): Picture {
+  return { kind: 'map', what: 'pattern', door, x: 'key', y: 'query', columns: tokens, rows: tokens, data: encoding.pattern(tokens), signed: false };
+}
+
+function scalePicture(encoding: Encoding, { tokens }: Scene): Picture {
+  const scale = encoding.scale(tokens);
+  const line = (h: number): Line => ({ name: String(h + 1), points: Array.from(scale.subarray(h * tokens, (h + 1) * tokens), (y, x): [number, number] => [x, y]) });
+  const all = Array.from({ length: heads }, (_, h) => line(h));
+  const same = all.every(({ points }) => points.every(([, y], i) => y === all[0]!.points[i]![1]));
+  return { kind: 'curves', what: 'scales', door: 'scale', x: 'query', y: 'factor', lines: same ? [{ ...all[0]!, name: '' }] : all, rules: [trainedLength] };
+}
+
+/** A copy in which the keys that a causal mask hides are blank. */
+function hidden(map: Float32Array, tokens: number, causal: boolean): Float32Array {
+  return map.map((v, at) => (causal && at % tokens > Math.floor(at / tokens) ? NaN : v));
+}

@@ -1,0 +1,1 @@
+import './docs/docs.ts';
