@@ -78,7 +78,7 @@ export class Docs extends Site {
 
   override render() {
     const { t, shown } = this;
-    const name = html`<a href="./encodings.html#">lengthwise</a>`;
+    const name = html`<a href="./index.html">lengthwise</a>`;
     return html`${this.bar(shown ? html`<strong>${name}</strong>` : html`<h1>${name}</h1>`, html`<a class="link" href="./index.html">${t.docs.toLab}</a>`)}
       <main>${this.problem ? html`<p class="error" role="alert">${this.problem}</p>` : nothing}
         ${!this.lengthwise ? nothing : shown ? this.one(shown, this.lengthwise) : this.all()}</main>`;

@@ -1,0 +1,106 @@
+// The pages of the encodings: each has a title, an equation and something to see, and follows its parameters.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import axe from 'axe-core';
+import { browsers } from './browsers.mjs';
+import { serve } from './server.mjs';
+
+const chromium = browsers().find((browser) => browser.name === 'chromium');
+let server;
+before(async () => { server = await serve(); });
+after(() => server.close());
+
+async function open(t, hash = '') {
+  const page = await chromium.open();
+  t.after(() => page.close());
+  await page.goto(`${server.address}encodings.html${hash}`);
+  await page.evaluate(() => {
+    window.docs = () => document.querySelector('lengthwise-docs').shadowRoot;
+    window.entry = () => window.docs().querySelector('lengthwise-entry')?.shadowRoot;
+    window.drawn = () => {
+      const pictures = [...window.entry()?.querySelectorAll('lengthwise-picture') ?? []];
+      return pictures.every((picture) => picture.shadowRoot.querySelector('.plot svg')) ? pictures : undefined;
+    };
+  });
+  await page.waitFor(() => window.docs().querySelector('main a, lengthwise-entry'));
+  return page;
+}
+
+test('every encoding has its page', { skip: chromium.skip, timeout: 300_000 }, async (t) => {
+  const page = await open(t);
+  const names = await page.evaluate(() => [...new Set([...window.docs().querySelectorAll('main a')].map((a) => a.hash.slice(1)))]);
+  const known = await page.evaluate(() => document.querySelector('lengthwise-docs').catalogue.map((d) => d.name));
+  assert.deepEqual([...names].sort(), [...known].sort(), 'the index names all of them');
+  for (const name of names) {
+    await page.evaluate((to) => { location.hash = to; }, name);
+    await page.waitFor((now) => window.entry()?.querySelector('code')?.textContent === now && window.drawn(), { args: [name] });
+    const seen = await page.evaluate(() => ({
+      title: window.entry().querySelector('h1').textContent,
+      equation: window.entry().querySelector('.equation').textContent,
+      links: [...window.entry().querySelectorAll('dl a')].map((a) => a.href),
+      pictures: window.drawn().map((picture) => picture.shadowRoot.querySelector('figure').ariaLabel),
+      sentences: [...window.entry().querySelectorAll('.sentence')].map((p) => p.textContent.trim()),
+      problem: window.entry().querySelector('[role=alert]').textContent,
+    }));
+    assert.ok(seen.title && seen.equation, `${name}: title and equation`);
+    assert.ok([...seen.pictures, ...seen.sentences].length > 0, `${name}: a picture or a sentence`);
+    assert.ok([...seen.pictures, ...seen.sentences].every(Boolean), `${name}: pictures have names`);
+    assert.equal(seen.problem, '', name);
+    for (const link of seen.links) assert.match(link, /^https:\/\/(arxiv\.org\/abs|kexue\.fm\/archives)\/[\d.]+$/);
+  }
+  assert.deepEqual(page.errors, []);
+});
+
+test('pictures follow the parameters, and mistakes are said', { skip: chromium.skip, timeout: 120_000 }, async (t) => {
+  const page = await open(t, '#window');
+  const image = () => window.drawn()?.[0].shadowRoot.querySelector('image')?.getAttribute('href');
+  const before = await page.waitFor(image);
+  const write = (value) => page.evaluate((text) => {
+    const input = window.entry().querySelector('lengthwise-options').shadowRoot.querySelector('input');
+    input.value = text;
+    input.dispatchEvent(new Event('input'));
+    return new Promise((resolve) => { setTimeout(resolve, 300); });
+  }, value);
+  await write('4');
+  const narrow = await page.evaluate(image);
+  assert.notEqual(narrow, before);
+  assert.match(await page.evaluate(() => window.entry().querySelector('pre.use').textContent), /^window:width=4$/);
+  await write('0');
+  assert.match(await page.evaluate(() => window.entry().querySelector('[role=alert]').textContent), /width/);
+  assert.equal(await page.evaluate(image), narrow, 'the last picture stays');
+  await page.evaluate(() => { location.hash = 'digits'; });
+  await page.waitFor(() => window.entry().querySelector('input[type=text]') && window.drawn());
+  await page.evaluate(() => window.docs().querySelector('button[lang=zh]').click());
+  await page.waitFor(() => window.entry().querySelector('h1').textContent.includes('数位'));
+  assert.deepEqual(page.errors, []);
+});
+
+test('axe finds nothing on them, and they fit the screen', { skip: chromium.skip, timeout: 300_000 }, async (t) => {
+  const page = await open(t);
+  const check = async (where) => {
+    const found = await page.evaluate(`(async () => { ${axe.source}; return (await axe.run()).violations; })()`);
+    assert.deepEqual(found.map((v) => `${v.id}: ${v.nodes.map((node) => node.target.flat().join(' ')).join(' | ')}`), [], where);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${where}: wider than the screen`);
+  };
+  await check('index');
+  const dresses = [['rope', 'light', 'en', 1440], ['alibi', 'dark', 'zh', 1440], ['yarn', 'light', 'zh', 390], ['digits', 'dark', 'en', 390], ['shaw', 'light', 'en', 1440], ['', 'dark', 'zh', 390]];
+  for (const [name, scheme, lang, width] of dresses) {
+    await page.raw.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }]);
+    await page.raw.setViewport({ width, height: 900 });
+    await page.evaluate((to, code) => {
+      location.hash = to;
+      window.docs().querySelector(`button[lang=${code}]`).click();
+    }, name, lang);
+    await new Promise((resolve) => { setTimeout(resolve, 600); });
+    await check(`${name} ${scheme} ${lang} ${width}`);
+  }
+});
+
+test('the experiment and the encodings lead to each other', { skip: chromium.skip, timeout: 60_000 }, async (t) => {
+  const page = await open(t, '#rope');
+  const back = await page.evaluate(() => window.entry().querySelector('.try a').href);
+  assert.match(back, /\/index\.html#encodings=nope,rope&/);
+  await page.goto(`${server.address}index.html#start=0`);
+  const there = await page.waitFor(() => document.querySelector('lengthwise-page')?.shadowRoot?.querySelector('header a')?.href);
+  assert.equal(there, `${server.address}encodings.html`);
+});
