@@ -19,7 +19,7 @@ async function open(t, hash = '') {
     window.entry = () => window.docs().querySelector('lengthwise-entry')?.shadowRoot;
     window.drawn = () => {
       const pictures = [...window.entry()?.querySelectorAll('lengthwise-picture') ?? []];
-      return pictures.every((picture) => picture.shadowRoot.querySelector('.plot svg')) ? pictures : undefined;
+      return pictures.every((picture) => picture.shadowRoot.querySelector('.plot svg')) && pictures;
     };
   });
   await page.waitFor(() => window.docs().querySelector('main a, lengthwise-entry'));
@@ -33,7 +33,7 @@ test('every encoding has its page', { skip: chromium.skip, timeout: 300_000 }, a
   assert.deepEqual([...names].sort(), [...known].sort(), 'the index names all of them');
   for (const name of names) {
     await page.evaluate((to) => { location.hash = to; }, name);
-    await page.waitFor((now) => window.entry()?.querySelector('code')?.textContent === now && window.drawn(), { args: [name] });
+    await page.waitFor((now) => window.entry()?.querySelector('code')?.textContent === now && Boolean(window.drawn()), { args: [name] });
     const seen = await page.evaluate(() => ({
       title: window.entry().querySelector('h1').textContent,
       equation: window.entry().querySelector('.equation').textContent,
@@ -53,7 +53,7 @@ test('every encoding has its page', { skip: chromium.skip, timeout: 300_000 }, a
 
 test('pictures follow the parameters, and mistakes are said', { skip: chromium.skip, timeout: 120_000 }, async (t) => {
   const page = await open(t, '#window');
-  const image = () => window.drawn()?.[0].shadowRoot.querySelector('image')?.getAttribute('href');
+  const image = () => (window.drawn() || [])[0]?.shadowRoot.querySelector('image')?.getAttribute('href');
   const before = await page.waitFor(image);
   const write = (value) => page.evaluate((text) => {
     const input = window.entry().querySelector('lengthwise-options').shadowRoot.querySelector('input');
@@ -69,7 +69,7 @@ test('pictures follow the parameters, and mistakes are said', { skip: chromium.s
   assert.match(await page.evaluate(() => window.entry().querySelector('[role=alert]').textContent), /width/);
   assert.equal(await page.evaluate(image), narrow, 'the last picture stays');
   await page.evaluate(() => { location.hash = 'digits'; });
-  await page.waitFor(() => window.entry().querySelector('input[type=text]') && window.drawn());
+  await page.waitFor(() => window.entry().querySelector('input[type=text]') && Boolean(window.drawn()));
   await page.evaluate(() => window.docs().querySelector('button[lang=zh]').click());
   await page.waitFor(() => window.entry().querySelector('h1').textContent.includes('数位'));
   assert.deepEqual(page.errors, []);

@@ -31,7 +31,7 @@ struct Grid {
           "Qwen2-VL gives frame, row and column 16, 24 and 24 pairs, one block after the other; Qwen3-VL deals the pairs "
           "out in turn. Here all coordinates have equal shares.",
       .differs_zh = "Qwen2-VL 把维度对按 16、24、24 连续分给帧、行、列；Qwen3-VL 则轮流分配。这里各坐标分得的份额相等。",
-      .example = "text=8:rows=4:columns=8"};
+      .example = "text=8:rows=8:columns=8"};
 
   Grid(const Options& o, const Shape&)
       : dimensions_(o.integer("dimensions")), columns_(o["columns"]), rows_(o["rows"]), frames_(o["frames"]), text_(o["text"]),

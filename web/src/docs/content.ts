@@ -35,10 +35,10 @@ export function contentPictures(lw: Lengthwise, spec: string, scene: Scene): Pic
   const term = weights.map((_, at) => score(weights, at) - score(plain, at));
   const map = { kind: 'map', x: 'key', y: 'query', columns: tokens, rows: tokens, head } as const;
   const all: Picture[] = [
-    { ...map, what: 'term', door: 'content', data: term, signed: true },
-    { ...map, what: 'weights', door: 'content', data: weights, signed: false },
+    { ...map, what: 'term', door: 'content', data: term },
+    { ...map, what: 'weights', door: 'content', data: weights },
   ];
-  if (value.some((v) => v !== 0)) all.push({ ...map, what: 'read', door: 'value', x: 'column', columns: headDim, data: value, signed: true });
+  if (value.some((v) => v !== 0)) all.push({ ...map, what: 'read', door: 'value', x: 'column', columns: headDim, data: value });
   return all;
 }
 

@@ -93,7 +93,7 @@ export class Entry extends Localised {
     const header = headers[d.name];
     const facts: [string, unknown][] = [
       [t.opens, d.doors.length ? d.doors.map((door) => html`<span style="--hue: var(--lw-${door})"><i>${t.door[door]}</i>${t.doorNote[door]}<br></span>`) : t.noDoor],
-      [t.pastL, html`${docs.past[d.past]} ${zh ? d.past_note_zh : d.past_note}`],
+      [t.pastL, zh ? docs.past[d.past] + d.past_note_zh : `${docs.past[d.past]} ${d.past_note}`],
       [docs.learns, d.learned ? (d.per_layer ? docs.learnedPerLayer : docs.learnedShared) : docs.learnedNot(d.options.length > 0)],
       [docs.mask, d.causal_only ? docs.causalOnly : docs.bothWays],
       ...(d.differs ? [[docs.differs, zh ? d.differs_zh : d.differs] as [string, unknown]] : []),
@@ -120,7 +120,7 @@ export class Entry extends Localised {
 
   private picture(picture: Picture) {
     if (picture.kind === 'sentence') return html`<p class="sentence wide">${this.t.docs.sentences[picture.reason]}</p>`;
-    const letters = this.readsTokens ? [...this.scene.text].join('') : '';
+    const letters = this.readsTokens ? this.scene.text : '';
     return html`<lengthwise-picture class=${letters && picture.x === 'token' ? 'wide' : ''} .lang=${this.lang} .picture=${picture} .letters=${letters}></lengthwise-picture>`;
   }
 
@@ -130,6 +130,7 @@ export class Entry extends Localised {
     const range = (label: string, value: number, least: number, most: number, change: (n: number) => void) => html`<label>${label}: ${value}
       <input type="range" min=${least} max=${most} .value=${String(value)} @input=${(e: Event) => change((e.target as HTMLInputElement).valueAsNumber)}></label>`;
     const byHead = this.shown.some((picture) => picture.kind === 'map' && picture.head !== undefined);
+    const masked = this.shown.some((picture) => picture.kind !== 'sentence' && [picture.x, picture.y].some((axis) => axis === 'key' || axis === 'query' || axis === 'bias'));
     return html`<div class="scene">
       ${this.readsTokens
         ? html`<label>${docs.sampleText}<input type="text" .value=${scene.text} maxlength=${mostTokens} @input=${(e: Event) => {
@@ -138,7 +139,7 @@ export class Entry extends Localised {
         }}></label>`
         : range(docs.tokens, scene.tokens, 8, this.mostTokens, (tokens) => set({ tokens }))}
       ${byHead ? range(docs.head, scene.head + 1, 1, heads, (head) => set({ head: head - 1 })) : nothing}
-      ${this.descriptor.causal_only ? nothing : html`<label class="check"><input type="checkbox" .checked=${scene.causal} @change=${(e: Event) => set({ causal: (e.target as HTMLInputElement).checked })}>${docs.causal}</label>`}
+      ${this.descriptor.causal_only || !masked ? nothing : html`<label class="check"><input type="checkbox" .checked=${scene.causal} @change=${(e: Event) => set({ causal: (e.target as HTMLInputElement).checked })}>${docs.causal}</label>`}
     </div>`;
   }
 

@@ -49,14 +49,14 @@ export class PictureElement extends Localised {
     const [least, most] = bounds(picture), hue = `var(--lw-${picture.door})`;
     const ends = [least, most].map(short);
     const label = `${title(picture.head === undefined ? '' : String(picture.head + 1))}. ${this.t.docs.fromTo(ends[0]!, ends[1]!)}`;
-    const ramp = picture.kind === 'map' && picture.signed && least < 0 ? `${negative}, var(--lw-paper), ${hue}` : `var(--lw-paper), ${hue}`;
+    const ramp = { below: [hue, paper], around: [negative, paper, hue], above: [paper, hue] }[side(least, most)].join();
     return html`<figure role="img" aria-label=${label}>
       <h3 aria-hidden="true">${title(picture.head === undefined ? '' : String(picture.head + 1))}</h3>
       <div class="plot" @pointermove=${this.read} @pointerleave=${() => (this.pointed = '')}></div></figure>
       <div class="legend" aria-hidden="true">${picture.kind === 'map' && picture.what !== 'pattern' ? html`${ends[0]}<i style="background: linear-gradient(90deg, ${ramp})"></i>${ends[1]}` : ''}
         <output>${this.pointed}</output></div>
       <p class="quiet"><small>${note}</small></p>
-      <span class="inks" aria-hidden="true"><i style="color: var(--lw-paper)"></i><i style="color: ${hue}"></i><i style="color: ${negative}"></i><i style="color: var(--lw-line)"></i></span>`;
+      <span class="inks" aria-hidden="true"><i style="color: var(--lw-paper)"></i><i style="color: ${hue}"></i><i style="color: ${negative}"></i><i style="color: var(--lw-shade)"></i></span>`;
   }
 
   protected override updated(changed: PropertyValues) {
@@ -71,19 +71,18 @@ export class PictureElement extends Localised {
     return [...this.renderRoot.querySelectorAll<HTMLElement>('.inks i')].map((i) => getComputedStyle(i).color);
   }
 
-  private map({ columns, rows, data, signed, x, y }: MapPicture) {
+  private map({ columns, rows, data, x, y }: MapPicture) {
     const [paper, ink, below, blank] = this.inks(), { axis } = this.t.docs;
     const [least, most] = bounds(this.picture);
-    const around = signed && least < 0, end = Math.max(Math.abs(least), Math.abs(most)) || 1;
+    const end = Math.max(Math.abs(least), Math.abs(most)) || 1;
+    const ramp = { below: { domain: [-end, 0], range: [ink!, paper!] }, around: { domain: [-end, 0, end], range: [below!, paper!, ink!] }, above: { domain: [0, end], range: [paper!, ink!] } };
     const width = Math.min(this.width, 460), square = x === 'key';
     const height = Math.round(square ? width * 0.92 : Math.min(width * 0.75, 300));
     return Plot.plot({
       width, height, marginLeft: 42, marginBottom: 34, marginTop: 8, marginRight: 10, style: { background: 'none', color: 'var(--lw-ink)' },
       x: { label: axis[x], domain: [-0.5, columns - 0.5], tickFormat: String, ticks: 6, tickSize: 4, labelAnchor: 'right' },
       y: { label: axis[y], domain: [-0.5, rows - 0.5], reverse: true, tickFormat: String, ticks: 6, tickSize: 4, labelAnchor: 'bottom' },
-      color: around
-        ? { type: 'linear', domain: [-end, 0, end], range: [below!, paper!, ink!], interpolate: 'rgb', unknown: blank }
-        : { type: 'linear', domain: [Math.min(0, least), most > 0 ? most : 1], range: [paper!, ink!], interpolate: 'rgb', unknown: blank },
+      color: { type: 'linear', interpolate: 'rgb', unknown: blank, ...ramp[side(least, most)] },
       marks: [
         Plot.raster(Array.from(data, (v) => (Number.isFinite(v) ? v : null)), {
           width: columns, height: rows, x1: -0.5, x2: columns - 0.5, y1: -0.5, y2: rows - 0.5, imageRendering: 'pixelated',
@@ -102,10 +101,10 @@ export class PictureElement extends Localised {
     const vertical = x !== 'pair', shown = rules.filter((at) => (vertical ? at <= farthest : true));
     const letters = x === 'token' && this.letters.length > 0 && this.width / this.letters.length > 8;
     const ruled = shown.map((at) => (vertical
-      ? [Plot.ruleX([at], { stroke: 'var(--lw-muted)', strokeDasharray: '2 3' }), Plot.text([trained(at)], { x: at, frameAnchor: 'top', textAnchor: 'end', dx: -5, fill: 'var(--lw-muted)' })]
+      ? [Plot.ruleX([at], { stroke: 'var(--lw-muted)', strokeDasharray: '2 3' }), Plot.text([trained(at)], { x: at, frameAnchor: 'top', dy: -14, fill: 'var(--lw-muted)' })]
       : [Plot.ruleY([at], { stroke: 'var(--lw-muted)', strokeDasharray: '2 3' }), Plot.text([trained(at)], { y: at, frameAnchor: 'left', textAnchor: 'start', dx: 6, dy: -7, fill: 'var(--lw-muted)' })]));
     return Plot.plot({
-      width: Math.min(this.width, letters ? 1200 : 460), height: 280, marginLeft: 52, marginBottom: 34, marginTop: 16, marginRight: named ? 26 : 10,
+      width: Math.min(this.width, letters ? 1200 : 460), height: 280, marginLeft: 52, marginBottom: 34, marginTop: 24, marginRight: named ? 26 : 10,
       style: { background: 'none', color: 'var(--lw-ink)' },
       x: { label: axis[x], labelAnchor: 'right', tickSize: 4, ticks: letters ? this.letters.length : 6, tickFormat: letters ? (i: number) => this.letters[i] ?? '' : String },
       y: { label: axis[y], labelAnchor: 'top', type: log ? 'log' : 'linear', ticks: log ? logTicks(least, most) : 5, tickFormat: short, tickSize: 0, nice: !log, grid: true },
@@ -133,7 +132,8 @@ export class PictureElement extends Localised {
   }
 }
 
-const negative = 'var(--lw-muted)';
+const paper = 'var(--lw-paper)', negative = 'var(--lw-muted)';
+const side = (least: number, most: number) => (least >= 0 ? 'above' : most <= 0 ? 'below' : 'around');
 
 function bounds(picture: MapPicture | CurvesPicture): [number, number] {
   let [least, most] = [Infinity, -Infinity];

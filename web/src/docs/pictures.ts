@@ -4,12 +4,12 @@ import type { Door } from '../theme.ts';
 import { contentPictures } from './content.ts';
 
 export type Axis = 'token' | 'position' | 'query' | 'key' | 'distance' | 'pair' | 'column' | 'number' | 'bias' | 'factor' | 'wavelength' | 'gain';
-export type What = 'numbers' | 'distances' | 'vectors' | 'turns' | 'wavelengths' | 'gains' | 'biases' | 'biasCurves' | 'pattern' | 'scales'
+export type What = 'numbers' | 'distances' | 'distanceCurve' | 'vectors' | 'turns' | 'wavelengths' | 'gains' | 'biases' | 'biasCurves' | 'pattern' | 'scales'
   | 'weights' | 'term' | 'read';
 
 interface Common { what: What; door: Door | 'none'; x: Axis; y: Axis; head?: number }
 /** Rows go down. What is not finite (hidden keys) stays blank. */
-export interface MapPicture extends Common { kind: 'map'; columns: number; rows: number; data: Float32Array | Uint8Array; signed: boolean }
+export interface MapPicture extends Common { kind: 'map'; columns: number; rows: number; data: Float32Array | Uint8Array }
 export interface CurvesPicture extends Common { kind: 'curves'; lines: Line[]; rules: number[]; log?: boolean; steps?: boolean }
 export interface Line { name: string; points: [x: number, y: number][] }
 /** Nothing to draw; the page has a sentence for each reason. */
@@ -56,8 +56,10 @@ export function pictures(lw: Lengthwise, spec: string, scene: Scene): Picture[] 
 function idsPictures(lw: Lengthwise, encoding: Encoding, spec: string, scene: Scene): Picture[] {
   const { tokens } = scene;
   const numbers = coordinates(lw, spec, scene) ?? [Array.from(encoding.positions(tokens))];
+  const seen = distances(lw, spec, scene);
+  if (seen.length && numbers[0]!.every((number, i) => number === i)) return seen; // the numbers stay, distances between them change
   const lines = numbers.map((line, i) => ({ name: numbers.length > 1 ? String(i + 1) : '', points: line.map((y, x): [number, number] => [x, y]) }));
-  return [{ kind: 'curves', what: 'numbers', door: 'ids', x: 'token', y: 'number', lines, rules: [], steps: true }, ...distances(lw, spec, scene)];
+  return [{ kind: 'curves', what: 'numbers', door: 'ids', x: 'token', y: 'number', lines, rules: [], steps: true }, ...seen.slice(0, 1)];
 }
 
 /** The lines of numbers that pairs turn by, where they differ; nothing where all pairs turn by one. */
@@ -82,13 +84,17 @@ function distances(lw: Lengthwise, spec: string, scene: Scene): Picture[] {
     return []; // it goes with a rotation only
   }
   const data = hidden(bias.map((b) => -b * 256), tokens, scene.causal);
-  return [{ kind: 'map', what: 'distances', door: 'ids', x: 'key', y: 'query', columns: tokens, rows: tokens, data, signed: false }];
+  const last = data.subarray(-tokens), points = Array.from(last, (y, j): [number, number] => [tokens - 1 - j, y]);
+  return [
+    { kind: 'map', what: 'distances', door: 'ids', x: 'key', y: 'query', columns: tokens, rows: tokens, data },
+    { kind: 'curves', what: 'distanceCurve', door: 'ids', x: 'distance', y: 'number', lines: [{ name: '', points }], rules: [trainedLength] },
+  ];
 }
 
 function inputPicture(encoding: Encoding, { tokens }: Scene): Picture {
   const data = encoding.table(tokens);
   if (data.every((v) => v === 0)) return { kind: 'sentence', reason: 'mixes' };
-  return { kind: 'map', what: 'vectors', door: 'input', x: 'column', y: 'position', columns: encoding.shape.width, rows: tokens, data, signed: true };
+  return { kind: 'map', what: 'vectors', door: 'input', x: 'column', y: 'position', columns: encoding.shape.width, rows: tokens, data };
 }
 
 function rotationPictures(encoding: Encoding, { tokens }: Scene): Picture[] {
@@ -96,7 +102,7 @@ function rotationPictures(encoding: Encoding, { tokens }: Scene): Picture[] {
   const gain = cos.map((c, i) => Math.hypot(c, sin[i]!));
   const waves = encoding.inverseFrequencies({ length: tokens });
   const all: Picture[] = [
-    { kind: 'map', what: 'turns', door: 'rotation', x: 'pair', y: 'position', columns: pairs, rows: tokens, data: cos.map((c, i) => c / gain[i]!), signed: true },
+    { kind: 'map', what: 'turns', door: 'rotation', x: 'pair', y: 'position', columns: pairs, rows: tokens, data: cos.map((c, i) => c / gain[i]!) },
     { kind: 'curves', what: 'wavelengths', door: 'rotation', x: 'pair', y: 'wavelength', log: true, rules: [trainedLength],
       lines: [{ name: '', points: Array.from(waves, (f, k): [number, number] => [k, (2 * Math.PI) / f]).filter(([, y]) => Number.isFinite(y)) }] },
   ];
@@ -114,13 +120,13 @@ function biasPictures(encoding: Encoding, { tokens, head, causal }: Scene): Pict
   const curve = (h: number) => Array.from({ length: causal ? tokens : tokens - 1 }, (_, j): [number, number] => [query - j, ofHead(h)[query * tokens + j]!])
     .filter(([, y]) => Number.isFinite(y));
   return [
-    { kind: 'map', what: 'biases', door: 'bias', x: 'key', y: 'query', columns: tokens, rows: tokens, data: hidden(ofHead(head), tokens, causal), signed: true, head },
+    { kind: 'map', what: 'biases', door: 'bias', x: 'key', y: 'query', columns: tokens, rows: tokens, data: hidden(ofHead(head), tokens, causal), head },
     { kind: 'curves', what: 'biasCurves', door: 'bias', x: 'distance', y: 'bias', lines: Array.from({ length: heads }, (_, h) => ({ name: String(h + 1), points: curve(h) })), rules: [trainedLength] },
   ];
 }
 
 function patternPicture(encoding: Encoding, { tokens }: Scene, door: Door | 'none'): Picture {
-  return { kind: 'map', what: 'pattern', door, x: 'key', y: 'query', columns: tokens, rows: tokens, data: encoding.pattern(tokens), signed: false };
+  return { kind: 'map', what: 'pattern', door, x: 'key', y: 'query', columns: tokens, rows: tokens, data: encoding.pattern(tokens) };
 }
 
 function scalePicture(encoding: Encoding, { tokens }: Scene): Picture {

@@ -93,6 +93,7 @@ export const en = {
     pictures: {
       numbers: { title: () => 'The number that each token carries', note: 'Without an encoding of this door it would be the index of the token.' },
       distances: { title: () => 'Distance that the next encoding sees', note: 'For each query (row) and key (column). Measured with alibi, whose bias is the distance times a slope.' },
+      distanceCurve: { title: () => 'Distance seen, by true distance', note: 'For the last query.' },
       vectors: { title: () => 'Vector added at each position', note: 'One row for each position, one column for each dimension.' },
       turns: { title: () => 'Cosine of each pair’s angle', note: 'One column for each pair. Fast pairs are striped, slow ones hardly change; what they show past the trained length was never seen.' },
       wavelengths: { title: () => 'Tokens for one turn', note: 'Pairs above the line do not complete a turn within the trained length.' },

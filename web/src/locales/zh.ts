@@ -89,6 +89,7 @@ export const zh: Strings = {
     pictures: {
       numbers: { title: () => '每个词元携带的编号', note: '若没有这扇门的编码，编号就是词元的序号。' },
       distances: { title: () => '后面的编码看到的距离', note: '行为查询，列为键。用 alibi 测得：它的偏置等于距离乘以斜率。' },
+      distanceCurve: { title: () => '看到的距离与实际距离', note: '取最后一个查询。' },
       vectors: { title: () => '加到各位置上的向量', note: '每行一个位置，每列一个维度。' },
       turns: { title: () => '各维度对转角的余弦', note: '每列一个维度对。快的呈条纹，慢的几乎不变；它们在训练长度之外的取值从未见过。' },
       wavelengths: { title: () => '转一圈所需的词元数', note: '线以上的维度对在训练长度内转不满一圈。' },
