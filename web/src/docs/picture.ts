@@ -3,7 +3,7 @@ import { customElement, property, state } from 'lit/decorators.js';
 import * as Plot from '@observablehq/plot';
 import { base } from '../theme.ts';
 import { Localised } from '../localised.ts';
-import { logTicks } from '../charts/chart.ts';
+import { labels, logTicks } from '../charts/chart.ts';
 import type { CurvesPicture, MapPicture } from './pictures.ts';
 
 type Plotted = (SVGSVGElement | HTMLElement) & Plot.Plot;
@@ -103,8 +103,10 @@ export class PictureElement extends Localised {
     const ruled = shown.map((at) => (vertical
       ? [Plot.ruleX([at], { stroke: 'var(--lw-muted)', strokeDasharray: '2 3' }), Plot.text([trained(at)], { x: at, frameAnchor: 'top', dy: -14, fill: 'var(--lw-muted)' })]
       : [Plot.ruleY([at], { stroke: 'var(--lw-muted)', strokeDasharray: '2 3' }), Plot.text([trained(at)], { y: at, frameAnchor: 'left', textAnchor: 'start', dx: 6, dy: -7, fill: 'var(--lw-muted)' })]));
+    const size = { width: Math.min(this.width, letters ? 1200 : 460), height: 280, margins: { top: 24, right: named ? 30 : 10, bottom: 34, left: 52 } };
+    const ends = lines.map(({ name, points }, i) => ({ name, stroke: hue(i), end: points.reduce((a, b) => (b[0] > a[0] ? b : a), points[0] ?? [0, 0]) }));
     return Plot.plot({
-      width: Math.min(this.width, letters ? 1200 : 460), height: 280, marginLeft: 52, marginBottom: 34, marginTop: 24, marginRight: named ? 26 : 10,
+      width: size.width, height: size.height, marginLeft: size.margins.left, marginBottom: size.margins.bottom, marginTop: size.margins.top, marginRight: size.margins.right,
       style: { background: 'none', color: 'var(--lw-ink)' },
       x: { label: axis[x], labelAnchor: 'right', tickSize: 4, ticks: letters ? this.letters.length : 6, tickFormat: letters ? (i: number) => this.letters[i] ?? '' : String },
       y: { label: axis[y], labelAnchor: 'top', type: log ? 'log' : 'linear', ticks: log ? logTicks(least, most) : 5, tickFormat: short, tickSize: 0, nice: !log, grid: true },
@@ -112,7 +114,7 @@ export class PictureElement extends Localised {
         ...ruled,
         Plot.line(dots, { x: 'x', y: 'y', z: 'i', stroke: (d: { i: number }) => hue(d.i), strokeWidth: 1.6, curve: steps ? 'step' : 'linear' }),
         x === 'pair' ? Plot.dot(dots, { x: 'x', y: 'y', fill: (d: { i: number }) => hue(d.i), r: 2.5 }) : null,
-        named ? Plot.text(dots, Plot.selectMaxX({ x: 'x', y: 'y', z: 'i', text: 'name', textAnchor: 'start', dx: 6, fill: 'var(--lw-ink)' })) : null,
+        named ? labels(ends.map(({ name, stroke, end: [x, y] }) => ({ text: name, x, y, stroke, opacity: 1 })), size) : null,
       ],
     }) as Plotted;
   }

@@ -87,7 +87,7 @@ function distances(lw: Lengthwise, spec: string, scene: Scene): Picture[] {
   const last = data.subarray(-tokens), points = Array.from(last, (y, j): [number, number] => [tokens - 1 - j, y]);
   return [
     { kind: 'map', what: 'distances', door: 'ids', x: 'key', y: 'query', columns: tokens, rows: tokens, data },
-    { kind: 'curves', what: 'distanceCurve', door: 'ids', x: 'distance', y: 'number', lines: [{ name: '', points }], rules: [trainedLength] },
+    { kind: 'curves', what: 'distanceCurve', door: 'ids', x: 'distance', y: 'distance', lines: [{ name: '', points }], rules: [trainedLength], steps: true },
   ];
 }
 
