@@ -25,8 +25,8 @@ struct Alibi {
       .past_note_zh = "远处的键逐渐淡出，更长的输入看起来与训练时相似。",
       .differs =
           "For head counts that are no power of two some codes stretch one geometric series, and one started its exponents "
-          "at 0; trained models use the rule above. Slopes cast to half precision err more the further the key is.",
-      .differs_zh = "头数不是 2 的幂时，有些代码只用一个等比数列，还有的让指数从 0 开始；训练好的模型都用上面的规则。斜率若转成半精度，键越远误差越大。"};
+          "at 0; trained models use the rule in the equation. Slopes cast to half precision err more the further the key is.",
+      .differs_zh = "头数不是 2 的幂时，有些代码只用一个等比数列，还有的让指数从 0 开始；训练好的模型都用公式中的规则。斜率若转成半精度，键越远误差越大。"};
 
   Alibi(const Options& o, const Shape& s)
       : asymmetric_(o.flag("form")), heads_(s.heads), slopes_(alibi_slopes(asymmetric_ ? (heads_ + 1) / 2 : heads_)) {}

@@ -18,7 +18,7 @@ struct Llama3 : rotary::Turning {
       rotary::original_option, rotary::base_option, rotary::pairing_option, rotary::fraction_option,
       {Option::number, "low", 1, 1e-6, 1e6, nullptr, "Pairs that turn less often within the original length are slowed down in full.",
        "在原始长度内转圈数少于此值的维度对完全放慢。"},
-      {Option::number, "high", 4, 1e-6, 1e6, nullptr, "Pairs that turn more often keep their frequency_.", "转圈数多于此值的维度对保持原频率。"}};
+      {Option::number, "high", 4, 1e-6, 1e6, nullptr, "Pairs that turn more often keep their frequency.", "转圈数多于此值的维度对保持原频率。"}};
   static constexpr Descriptor descriptor{
       .name = "llama3", .title = "Rotary, Llama 3 scaling", .title_zh = "Llama 3 缩放旋转编码",
       .paper = "Grattafiori et al. 2024, The Llama 3 Herd of Models, arXiv:2407.21783",

@@ -18,7 +18,7 @@ struct Yarn : rotary::Turning {
   static constexpr Option options[] = {
       {Option::number, "factor", 4, 1, 65536, nullptr, "How many times slower the slow pairs turn.", "慢速维度对放慢的倍数。"},
       rotary::original_option, rotary::base_option, rotary::pairing_option, rotary::fraction_option,
-      {Option::number, "beta_fast", 32, 1e-6, 1e6, nullptr, "Pairs that turn so often within the original length keep their frequency_.",
+      {Option::number, "beta_fast", 32, 1e-6, 1e6, nullptr, "Pairs that turn so often within the original length keep their frequency.",
        "在原始长度内转够这么多圈的维度对保持原频率。"},
       {Option::number, "beta_slow", 1, 1e-6, 1e6, nullptr, "Pairs that turn less often are slowed down in full.",
        "转圈数少于此值的维度对完全放慢。"},

@@ -45,8 +45,9 @@ export class Entry extends Localised {
     .uses { display: grid; gap: 4px 18px; grid-template-columns: max-content minmax(0, 1fr); align-items: baseline; }
     .uses h3 { padding-top: 12px; }
     a { color: inherit; }
-    @media (max-width: 760px) {
-      .head, dl, .uses { grid-template-columns: minmax(0, 1fr); } dl { gap: 1px; } dd { margin-bottom: 8px; } .uses h3 { padding-top: 6px; }
+    @media (max-width: 1060px) { .head { grid-template-columns: minmax(0, 1fr); } lengthwise-block { max-width: 344px; } }
+    @media (max-width: 640px) {
+      dl, .uses { grid-template-columns: minmax(0, 1fr); } dl { gap: 1px; } dd { margin-bottom: 8px; } .uses h3 { padding-top: 6px; }
       h1 { font-size: 25px; }
     }
     @media print { .scene, .try { display: none; } pre { border-left-width: 2px; } .pictures { grid-template-columns: 1fr 1fr; } }
@@ -125,6 +126,7 @@ export class Entry extends Localised {
   }
 
   private controls() {
+    if (this.shown.length && this.shown.every((picture) => picture.kind === 'sentence')) return nothing;
     const { scene, t: { docs } } = this;
     const set = (part: Partial<Scene>) => { this.scene = { ...scene, ...part }; };
     const range = (label: string, value: number, least: number, most: number, change: (n: number) => void) => html`<label>${label}: ${value}
@@ -149,7 +151,7 @@ export class Entry extends Localised {
     const javaScript = `import { load } from 'lengthwise';\nconst lw = await load();\nconst encoding = lw.encoding('${spec}', { heads: 4, headDim: 64 });`;
     const experiment = `./index.html${toHash({ ...defaults, encodings: [...new Set(['nope', 'rope', spec])] })}`;
     const use = (title: string, code: string) => html`<h3>${title}</h3><pre class="use">${code.split('\n').map((line) => html`<span>${line}</span>`)}</pre>`;
-    return html`<div class="uses">${use(docs.asSpec, spec)}${use(docs.inJavaScript, javaScript)}${use(docs.onCommandLine, `npx lengthwise compare --encodings 'nope,${spec}'`)}</div>
+    return html`<div class="uses">${use(docs.asSpec, spec)}${use(docs.inJavaScript, javaScript)}${use(docs.onCommandLine, `npx lengthwise compare --encodings '${[...new Set(['nope', spec])].join(',')}'`)}</div>
       <p class="try"><a class="link" href=${experiment}>${docs.tryIt}</a></p>`;
   }
 }

@@ -69,7 +69,7 @@ export class OptionTable extends Localised {
     }
     return html`<input type=${kind === 'numbers' ? 'text' : 'number'} aria-labelledby="name-${name}" .value=${text}
       min=${kind === 'numbers' ? nothing : option.least} max=${kind === 'numbers' ? nothing : option.most} step=${kind === 'integer' ? 1 : 'any'}
-      placeholder=${kind === 'numbers' ? '1;1;2;4' : nothing} @input=${(e: Event) => set((e.target as HTMLInputElement).value.trim())}>`;
+      placeholder=${kind === 'numbers' ? '1;2;3' : nothing} @input=${(e: Event) => set((e.target as HTMLInputElement).value.trim())}>`;
   }
 
   /** An empty field, or the default, is no change. */

@@ -46,14 +46,14 @@ export class PictureElement extends Localised {
 
   override render() {
     const { picture } = this, { title, note } = this.t.docs.pictures[picture.what];
-    const [least, most] = bounds(picture), hue = `var(--lw-${picture.door})`;
-    const ends = [least, most].map(short);
-    const label = `${title(picture.head === undefined ? '' : String(picture.head + 1))}. ${this.t.docs.fromTo(ends[0]!, ends[1]!)}`;
+    const name = title(picture.head === undefined ? '' : String(picture.head + 1)), hue = `var(--lw-${picture.door})`;
+    const [least, most] = bounds(picture), [from, to] = reach(least, most);
+    const label = `${name}. ${this.t.docs.fromTo(short(least), short(most))}`;
     const ramp = { below: [hue, paper], around: [negative, paper, hue], above: [paper, hue] }[side(least, most)].join();
     return html`<figure role="img" aria-label=${label}>
-      <h3 aria-hidden="true">${title(picture.head === undefined ? '' : String(picture.head + 1))}</h3>
+      <h3 aria-hidden="true">${name}</h3>
       <div class="plot" @pointermove=${this.read} @pointerleave=${() => (this.pointed = '')}></div></figure>
-      <div class="legend" aria-hidden="true">${picture.kind === 'map' && picture.what !== 'pattern' ? html`${ends[0]}<i style="background: linear-gradient(90deg, ${ramp})"></i>${ends[1]}` : ''}
+      <div class="legend" aria-hidden="true">${picture.kind === 'map' && picture.what !== 'pattern' ? html`${short(from)}<i style="background: linear-gradient(90deg, ${ramp})"></i>${short(to)}` : ''}
         <output>${this.pointed}</output></div>
       <p class="quiet"><small>${note}</small></p>
       <span class="inks" aria-hidden="true"><i style="color: var(--lw-paper)"></i><i style="color: ${hue}"></i><i style="color: ${negative}"></i><i style="color: var(--lw-shade)"></i></span>`;
@@ -73,9 +73,8 @@ export class PictureElement extends Localised {
 
   private map({ columns, rows, data, x, y }: MapPicture) {
     const [paper, ink, below, blank] = this.inks(), { axis } = this.t.docs;
-    const [least, most] = bounds(this.picture);
-    const end = Math.max(Math.abs(least), Math.abs(most)) || 1;
-    const ramp = { below: { domain: [-end, 0], range: [ink!, paper!] }, around: { domain: [-end, 0, end], range: [below!, paper!, ink!] }, above: { domain: [0, end], range: [paper!, ink!] } };
+    const [least, most] = bounds(this.picture), [from, to] = reach(least, most);
+    const ramp = { below: { domain: [from, to], range: [ink!, paper!] }, around: { domain: [from, 0, to], range: [below!, paper!, ink!] }, above: { domain: [from, to], range: [paper!, ink!] } };
     const width = Math.min(this.width, 460), square = x === 'key';
     const height = Math.round(square ? width * 0.92 : Math.min(width * 0.75, 300));
     return Plot.plot({
@@ -109,7 +108,7 @@ export class PictureElement extends Localised {
       width: size.width, height: size.height, marginLeft: size.margins.left, marginBottom: size.margins.bottom, marginTop: size.margins.top, marginRight: size.margins.right,
       style: { background: 'none', color: 'var(--lw-ink)' },
       x: { label: axis[x], labelAnchor: 'right', tickSize: 4, ticks: letters ? this.letters.length : 6, tickFormat: letters ? (i: number) => this.letters[i] ?? '' : String },
-      y: { label: axis[y], labelAnchor: 'top', type: log ? 'log' : 'linear', ticks: log ? logTicks(least, most) : 5, tickFormat: short, tickSize: 0, nice: !log, grid: true },
+      y: { label: axis[y], labelAnchor: 'top', type: log ? 'log' : 'linear', domain: most - least > 1e-4 * Math.abs(most) ? undefined : reach(least, 1.2 * most), ticks: log ? logTicks(least, most) : 5, tickFormat: short, tickSize: 0, nice: !log, grid: true },
       marks: [
         ...ruled,
         Plot.line(dots, { x: 'x', y: 'y', z: 'i', stroke: (d: { i: number }) => hue(d.i), strokeWidth: 1.6, curve: steps ? 'step' : 'linear' }),
@@ -136,6 +135,13 @@ export class PictureElement extends Localised {
 
 const paper = 'var(--lw-paper)', negative = 'var(--lw-muted)';
 const side = (least: number, most: number) => (least >= 0 ? 'above' : most <= 0 ? 'below' : 'around');
+
+/** The values that the colours of a map stand for: zero is the colour of paper. */
+function reach(least: number, most: number): [number, number] {
+  const end = Math.max(Math.abs(least), Math.abs(most)) || 1;
+  return { below: [-end, 0], around: [-end, end], above: [0, end] }[side(least, most)] as [number, number];
+}
+
 
 function bounds(picture: MapPicture | CurvesPicture): [number, number] {
   let [least, most] = [Infinity, -Infinity];

@@ -108,7 +108,7 @@ function rotationPictures(encoding: Encoding, { tokens }: Scene): Picture[] {
   ];
   if (gain.some((g) => Math.abs(g - 1) > 1e-5)) {
     const lines = Array.from({ length: pairs }, (_, k) => ({ name: String(k), points: Array.from({ length: tokens }, (_, p): [number, number] => [p, gain[p * pairs + k]!]) }));
-    all.push({ kind: 'curves', what: 'gains', door: 'rotation', x: 'position', y: 'gain', lines, rules: [] });
+    all.push({ kind: 'curves', what: 'gains', door: 'rotation', x: 'position', y: 'gain', lines: together(lines), rules: [] });
   }
   return all;
 }
@@ -132,9 +132,14 @@ function patternPicture(encoding: Encoding, { tokens }: Scene, door: Door | 'non
 function scalePicture(encoding: Encoding, { tokens }: Scene): Picture {
   const scale = encoding.scale(tokens);
   const line = (h: number): Line => ({ name: String(h + 1), points: Array.from(scale.subarray(h * tokens, (h + 1) * tokens), (y, x): [number, number] => [x, y]) });
-  const all = Array.from({ length: heads }, (_, h) => line(h));
-  const same = all.every(({ points }) => points.every(([, y], i) => y === all[0]!.points[i]![1]));
-  return { kind: 'curves', what: 'scales', door: 'scale', x: 'query', y: 'factor', lines: same ? [{ ...all[0]!, name: '' }] : all, rules: [trainedLength] };
+  const lines = together(Array.from({ length: heads }, (_, h) => line(h)));
+  return { kind: 'curves', what: 'scales', door: 'scale', x: 'query', y: 'factor', lines, rules: [trainedLength] };
+}
+
+/** One line without a name where all are the same. */
+function together(lines: Line[]): Line[] {
+  const same = lines.every(({ points }) => points.every(([, y], i) => Math.abs(y - lines[0]!.points[i]![1]) < 1e-5));
+  return same ? [{ ...lines[0]!, name: '' }] : lines;
 }
 
 /** A copy in which the keys that a causal mask hides are blank. */
