@@ -5,13 +5,13 @@ import axe from 'axe-core';
 import { browsers } from './browsers.mjs';
 import { serve } from './server.mjs';
 
-const chromium = browsers().find((browser) => browser.name === 'chromium');
+const all = browsers(), chromium = all.find((browser) => browser.name === 'chromium');
 let server;
 before(async () => { server = await serve(); });
 after(() => server.close());
 
-async function open(t, hash = '') {
-  const page = await chromium.open();
+async function open(t, hash = '', browser = chromium) {
+  const page = await browser.open();
   t.after(() => page.close());
   await page.goto(`${server.address}encodings.html${hash}`);
   await page.evaluate(() => {
@@ -22,12 +22,12 @@ async function open(t, hash = '') {
       return pictures.every((picture) => picture.shadowRoot.querySelector('.plot svg')) && pictures;
     };
   });
-  await page.waitFor(() => window.docs().querySelector('main a, lengthwise-entry'));
+  await page.waitFor(() => Boolean(window.docs().querySelector('main a, lengthwise-entry')));
   return page;
 }
 
-test('every encoding has its page', { skip: chromium.skip, timeout: 300_000 }, async (t) => {
-  const page = await open(t);
+for (const browser of all) test(`every encoding has its page in ${browser.name}`, { skip: browser.skip, timeout: 300_000 }, async (t) => {
+  const page = await open(t, '', browser);
   const names = await page.evaluate(() => [...new Set([...window.docs().querySelectorAll('main a')].map((a) => a.hash.slice(1)))]);
   const known = await page.evaluate(() => document.querySelector('lengthwise-docs').catalogue.map((d) => d.name));
   assert.deepEqual([...names].sort(), [...known].sort(), 'the index names all of them');
@@ -38,7 +38,7 @@ test('every encoding has its page', { skip: chromium.skip, timeout: 300_000 }, a
       title: window.entry().querySelector('h1').textContent,
       equation: window.entry().querySelector('.equation').textContent,
       links: [...window.entry().querySelectorAll('dl a')].map((a) => a.href),
-      pictures: window.drawn().map((picture) => picture.shadowRoot.querySelector('figure').ariaLabel),
+      pictures: window.drawn().map((picture) => picture.shadowRoot.querySelector('figure').getAttribute('aria-label')),
       sentences: [...window.entry().querySelectorAll('.sentence')].map((p) => p.textContent.trim()),
       problem: window.entry().querySelector('[role=alert]').textContent,
     }));
