@@ -54,9 +54,15 @@ class Encoder {
     json.field("readsTokens", stack_.reads_tokens());
     json.field("readsInput", std::any_of(stack_.encodings().begin(), stack_.encodings().end(), [](auto& e) { return e->descriptor().reads_input; }));
     json.field("learned", stack_.learned()).key("parameters").open('[');
-    for (Parameter* p : stack_.parameters())
-      json.open('{').field("name", p->name).field("rows", double(p->rows)).field("columns", double(p->columns))
-          .field("offset", double(p->value - parameters_.data())).close('}');
+    const std::vector<Parameter*> all = stack_.parameters();
+    for (auto& e : stack_.encodings())
+      for (Parameter& p : e->parameters()) {
+        // Where two encodings use the same word, both say whose it is.
+        const bool alone = std::count_if(all.begin(), all.end(), [&](Parameter* other) { return std::string_view(other->name) == p.name; }) == 1;
+        const std::string name = (alone ? "" : std::string(e->descriptor().name) + ".") + p.name;
+        json.open('{').field("name", name.c_str()).field("rows", double(p.rows)).field("columns", double(p.columns))
+            .field("offset", double(p.value - parameters_.data())).close('}');
+      }
     return json.close(']').close('}').text();
   }
   std::string plan(double positions, double length, double present) {

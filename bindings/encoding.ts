@@ -322,7 +322,7 @@ export class Encoding extends Handle<NativeEncoder> {
     });
   }
 
-  /** The learned parameters, copied; empty when nothing is learned. */
+  /** The learned parameters, copied; empty when nothing is learned. Where two encodings use one name it is `encoding.name`. */
   get parameters(): EncodingParameters {
     const base = this.native.parameters() / 4;
     return Object.fromEntries(this.#description.parameters.map(({ name, rows, columns, offset }) =>

@@ -93,7 +93,9 @@ async function nodeTests(folder, args = []) {
   const failed = count('fail') + count('cancelled');
   const skips = [...result.output.matchAll(/^\s*ok \d+ - (.*?) # SKIP ?(.*)$/gm)].map(([, name, why]) => `${name}${why ? `: ${why}` : ''}`);
   const counts = Number.isNaN(failed) ? null : { passed: count('pass'), failed, skipped: skips };
-  return judge(result, counts);
+  // Of what is long, what failed.
+  const faults = [...result.output.matchAll(/^( *)not ok .*\n(?:\1 .*\n)*/gm)].map(([text]) => text);
+  return judge({ ...result, output: faults.join('') || result.output }, counts);
 }
 
 async function packageTests() {

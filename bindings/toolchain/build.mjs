@@ -2,7 +2,7 @@
 // skipped when nothing it reads has changed. `npm run build` runs it; start and test import it.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { meter, Problem, run, say, which } from './host.mjs';
@@ -37,6 +37,8 @@ async function once(name, { inputs, output, skip }, work) {
 
 /** `npm ci`, when node_modules does not match the lock file. */
 export async function ensureModules() {
+  // npm would empty the folder behind a link, which belongs to somebody else.
+  if (lstatSync(at('node_modules'), { throwIfNoEntry: false })?.isSymbolicLink()) return;
   const lock = existsSync(at('package-lock.json'));
   const inputs = [lock ? 'package-lock.json' : 'package.json'];
   await once('modules', { inputs, output: 'node_modules/.package-lock.json' }, async () => {

@@ -296,22 +296,22 @@ Error Stack::plan_pattern(Plan& out) {
   return {};
 }
 
-void Stack::count_seen(const Plan& plan) {
-  seen_.assign(plan.length, 0);
+bool Stack::count_seen(const Plan& plan) {
+  if (!seen_.assign(plan.length, 0)) return false;
   for (int i = 0; i < plan.length; i++) {
     if (plan.pattern.begin.empty()) { seen_[i] = plan.causal ? i + 1 : plan.length; continue; }
     for (int n = plan.pattern.begin[i]; n < plan.pattern.begin[i + 1]; n++)
       seen_[i] += plan.pattern.intervals[n].last - plan.pattern.intervals[n].first;
   }
+  return true;
 }
 
 Error Stack::plan_scale(Plan& out) {
   out.scale.clear();
   if (!opens(doors(), Door::scale)) return {};
-  if (!sized(out.scale, shape_.heads, out.length)) return out_of_memory("the scale", 4.0 * shape_.heads * out.length);
+  if (!sized(out.scale, shape_.heads, out.length) || !count_seen(out)) return out_of_memory("the scale", 4.0 * shape_.heads * out.length);
   out.scale.fill(1);
-  count_seen(out);
-  for (auto& e : encodings_) if (opens(e->descriptor().doors, Door::scale)) e->scale(seen_, out.positions, out.scale.data());
+  for (auto& e : encodings_) if (opens(e->descriptor().doors, Door::scale)) e->scale({seen_.data(), seen_.size()}, out.positions, out.scale.data());
   return {};
 }
 
@@ -351,14 +351,13 @@ Error Stack::plan_backward(const Plan& plan, int present, const PlanGradient& gr
     });
     if (!fits) return out_of_memory("the gradient of the score bias", 4.0 * shape_.heads * plan.length);
   }
-  if (!gradient.scale.empty() && !sized(floats_, gradient.scale.size(), 1))
+  if (!gradient.scale.empty() && (!sized(floats_, gradient.scale.size(), 1) || !count_seen(plan)))
     return out_of_memory("the gradient of the scale", 4.0 * gradient.scale.size());
   learners(Door::scale, gradient.scale, [&](Encoding& e) {
-    count_seen(plan);
     std::copy(gradient.scale.begin(), gradient.scale.end(), floats_.begin());
     for (auto& other : encodings_)
-      if (other.get() != &e && opens(other->descriptor().doors, Door::scale)) other->scale(seen_, plan.positions, floats_.data());
-    e.scale_backward(seen_, plan.positions, floats_.data());
+      if (other.get() != &e && opens(other->descriptor().doors, Door::scale)) other->scale({seen_.data(), seen_.size()}, plan.positions, floats_.data());
+    e.scale_backward({seen_.data(), seen_.size()}, plan.positions, floats_.data());
   });
   return {};
 }

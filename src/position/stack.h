@@ -58,7 +58,7 @@ class Stack {
   Error plan_scale(Plan& out);
   bool learns(Door door) const;
   template <class F> bool each_stretch(const Plan& plan, F f);
-  void count_seen(const Plan& plan);
+  bool count_seen(const Plan& plan);  // false: out of memory
 
   Shape shape_;
   std::string spec_;
@@ -68,7 +68,7 @@ class Stack {
   Buffer<double> numbers_;         // angles, distances
   Buffer<double> gains_, coordinates_;
   Buffer<float> floats_;           // a stretch of the bias, or of a gradient
-  std::vector<int> seen_;          // [length]
+  Buffer<int> seen_;               // [length]
   std::vector<Interval> row_;
 };
 

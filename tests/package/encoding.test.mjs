@@ -185,6 +185,24 @@ test('learned parameters can be replaced', () => {
   });
 });
 
+test('parameters of one name say whose they are', () => {
+  using(lw.encoding('forget_gate+content_bias+alibi', { width: 4, heads: 1 }), (e) => {
+    assert.deepEqual(Object.keys(e.parameters), ['forget_gate.weight', 'bias', 'content_bias.weight']);
+    e.setParameter('content_bias.weight', [1, 2, 3, 4]);
+    assert.deepEqual([...e.parameters['content_bias.weight'].data], [1, 2, 3, 4]);
+  });
+});
+
+test('encodings that look at tokens are told which', () => {
+  using(lw.encoding('digits+alibi', { heads: 1 }), (e) => {
+    assert.equal(e.readsTokens, true);
+    assert.throws(() => e.positions(4), /tokens has 1 entries; allowed with 'digits\+alibi'.*: 4/);
+    e.setTokens([65, 49, 50, 65]);
+    assert.deepEqual([...e.positions(4)], [0, 1, 2, 0]);
+    assert.throws(() => e.setTokens([-1]), RangeError);
+  });
+});
+
 test('after dispose() every call says so; twice does no harm', () => {
   const rope = lw.encoding('rope', { headDim: 8 });
   rope.dispose();
