@@ -153,7 +153,17 @@ async function buildTypeScript() {
     await run(bin('tsc'), ['-p', 'bindings/tsconfig.json', '--pretty', 'false'], { cwd: project }).catch((error) => {
       throw new Problem(`${error.message}\nThe TypeScript in bindings/ does not compile: see the messages above.`);
     });
+    await bundleEntries();
   });
+}
+
+// What a program imports comes in few files: thirty small ones take longer to find than to run. Names stay, so that a
+// stack still tells where.
+async function bundleEntries() {
+  const entries = ['index', 'remote', 'worker'].map((name) => at('dist', `${name}.js`));
+  for (const name of readdirSync(at('dist'))) if (/^shared-.*\.js$/.test(name)) rmSync(at('dist', name));
+  await run(bin('esbuild'), [...entries, '--bundle', '--splitting', '--format=esm', '--platform=neutral', '--target=es2022', `--outdir=${at('dist')}`,
+    '--allow-overwrite', '--chunk-names=shared-[hash]', '--minify-whitespace', '--minify-syntax', '--external:node:*', '--log-level=warning'], { cwd: project });
 }
 
 async function buildPage() {
