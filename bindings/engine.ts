@@ -95,7 +95,7 @@ export class Lengthwise {
 
   /** Takes a name back; what was made with it lives on. @returns whether it was registered */
   unregister(name: string): boolean {
-    return this.#core.unregisterEncoding(name);
+    return this.#core.unregisterEncoding(check.text('name', name));
   }
 
   /**

@@ -104,6 +104,14 @@ const CALLS = [
   ['writeSafetensors(metadata)', (bad) => writeSafetensors({ metadata: bad, tensors: new Map() }), /metadata/, ['{}']],
   ['writeSafetensors(tensors)', (bad) => writeSafetensors({ metadata: {}, tensors: bad }), /tensors/],
   ['writeSafetensors(a tensor)', (bad) => writeSafetensors({ metadata: {}, tensors: new Map([['a', bad]]) }), /tensor 'a'/],
+  ['register(encoding)', (bad) => lw.register(bad), /encoding|name/],
+  ['register(name)', (bad) => lw.register({ name: bad, bias: () => 0 }), /name/, ['x']],
+  ['register(bias)', (bad) => lw.register({ name: 'unfit', bias: bad }), /unfit/],
+  ['register(options)', (bad) => lw.register({ name: 'fit', bias: () => 0 }, bad), /register options|"fit"/, ['undefined']],
+  ['unregister(name)', (bad) => lw.unregister(bad), /name/, ['x']],
+  ['audit(encoding)', (bad) => lw.audit(bad), /encoding/],
+  ['audit(shape)', (bad) => lw.audit('alibi', bad), /shape/, ['undefined', '{}']],
+  ['Encoding.setTokens(tokens)', (bad) => lw.encoding('digits', { heads: 1 }).setTokens(bad), /tokens/],
 ];
 
 for (const [what, call, named, fine = []] of CALLS) {
