@@ -1,13 +1,21 @@
 // Attention over one sequence: any rectangle of queries and keys, with whatever the plan opens.
 //   s_ij = scale_i · (rot(q_i)·rot(k_j)·score_scale + content_ij + bias_ij),  z_i = Σ_j softmax_j(s_ij) v_j (+ value term)
 // reference.cpp is the plain three-loop version; fused.cpp works in tiles with an online softmax and O(T) memory;
-// backward.cpp recomputes the scores through the same inline function as fused.cpp.
+// backward.cpp recomputes the scores through the same inline function as fused.cpp. Where the plan is linear,
+//   z_i = Σ_j (rot(φ(q_i))·rot(φ(k_j))) v_j / Σ_j φ(q_i)·φ(k_j),  φ = elu + 1
+// and linear.cpp, which needs time in proportion to the length, stands in for both.
 #pragma once
 #include "position/doors.h"
 
 namespace lw {
 
 using Contents = std::span<const std::unique_ptr<ContentTerm>>;
+
+// What linear attention knows of tokens 0 … tokens − 1: Σ rot(φ(k)) vᵀ and, as one row more, Σ φ(k).
+struct LinearState {
+  int tokens = 0;
+  Buffer<float> sums;  // [kv_heads][D + 1][D rounded up to 4]
+};
 
 // Query r is token offset + r; keys are tokens 0 … keys − 1. Head h of token t lies at base + t·stride + h·head_dim, query
 // head h reads key/value head h / (heads / kv_heads). Pointers need not be aligned. A row that sees nothing yields zeros.
@@ -16,14 +24,16 @@ struct AttentionInput {
   int heads = 1, kv_heads = 1, head_dim = 1;
   const float *q = nullptr, *k = nullptr, *v = nullptr;
   ptrdiff_t q_stride = 0, k_stride = 0, v_stride = 0;  // floats from token to token
-  bool keys_rotated = false;  // k comes from a cache that holds rotated keys: rotate only q
+  bool keys_rotated = false;  // k comes from a cache that holds rotated keys: rotate only q. Never where the plan is linear
+  LinearState* state = nullptr;  // linear attention goes on from here, unless it knows too much, and leaves what it knows now
 };
 
 // Everything that attention needs beyond inputs and output. Reused between calls.
 struct AttentionScratch { Buffer<float> floats; };
 
 // plan covers tokens 0 … max(keys, offset + queries) − 1 at least. Content terms have had begin() and sequence() already.
-// out: row r, head h at out + r·out_stride + h·head_dim. lse: log-sum-exp [heads][queries], or nullptr (−∞ for an empty row).
+// out: row r, head h at out + r·out_stride + h·head_dim. lse: log-sum-exp [heads][queries], or nullptr (−∞ for an empty row);
+// where the plan is linear, the logarithm of the denominator.
 // False: out of memory.
 [[nodiscard]] bool attention(const AttentionInput& in, const Plan& plan, Contents contents, float* out, ptrdiff_t out_stride,
                              float* lse, AttentionScratch& scratch);
@@ -37,6 +47,13 @@ struct AttentionGradient { float *dq, *dk, *dv; PlanGradient* plan; };
 [[nodiscard]] bool attention_backward(const AttentionInput& in, const Plan& plan, Contents contents, const float* out,
                                       const float* dout, ptrdiff_t out_stride, const float* lse,
                                       const AttentionGradient& gradient, AttentionScratch& scratch);
+
+// The same two where the plan is linear: those above call these.
+[[nodiscard]] bool linear_attention(const AttentionInput& in, const Plan& plan, float* out, ptrdiff_t out_stride, float* lse,
+                                    AttentionScratch& scratch);
+[[nodiscard]] bool linear_attention_backward(const AttentionInput& in, const Plan& plan, const float* out, const float* dout,
+                                             ptrdiff_t out_stride, const float* lse, const AttentionGradient& gradient,
+                                             AttentionScratch& scratch);
 
 // Rotates head vectors in place: x + t·stride + h·head_dim for t < count, h < heads, as queries or keys of token first + t;
 // adjoint turns the other way with the same gain: the backward of the forward, and its inverse where the gain is 1.

@@ -51,21 +51,6 @@ float weights_and_gradient(float* s, float* ds, const float* bias, float row_sca
   return simd::sum(sum);
 }
 
-void add(float* x, const float* y, int n) {
-  int j = 0;
-  for (; j + 4 <= n; j += 4) simd::store(x + j, simd::load(x + j) + simd::load(y + j));
-  for (; j < n; j++) x[j] += y[j];
-}
-
-float dot(const float* x, const float* y, int n) {
-  f32x4 sum = simd::zero();
-  int j = 0;
-  for (; j + 4 <= n; j += 4) sum = simd::madd(simd::load(x + j), simd::load(y + j), sum);
-  float rest = 0;
-  for (; j < n; j++) rest += x[j] * y[j];
-  return simd::sum(sum) + rest;
-}
-
 // One row of a tile: s: raw → p, ds: dout·v → d(t); the plan's gradients.
 void row(const Job& job, int h, int i, const Seen& seen, Interval tile, float delta, float* s, float* ds) {
   const float lse = job.lse[size_t(h) * job.in.queries + i];
@@ -225,6 +210,7 @@ void unpack_head(const Job& job, int kv) {
 
 bool attention_backward(const AttentionInput& in, const Plan& plan, Contents contents, const float* out, const float* dout,
                         ptrdiff_t out_stride, const float* lse, const AttentionGradient& gradient, AttentionScratch& scratch) {
+  if (plan.linear) return linear_attention_backward(in, plan, out, dout, out_stride, lse, gradient, scratch);
   const int D = in.head_dim, W = padded(D), T = round_up(in.keys, panel), s_stride = contents.empty() ? tile_keys : T;
   size_t end = 0;
   auto place = [&](size_t floats) { return std::exchange(end, end + (floats + 15) / 16 * 16); };

@@ -26,9 +26,10 @@ bool KeyValueCache::append(const Rotation& rotation, const float* k, ptrdiff_t k
   return true;
 }
 
-void KeyValueCache::serve(AttentionInput& in, int queries) const {
+void KeyValueCache::serve(AttentionInput& in, int queries) {
   in.queries = queries, in.keys = length_, in.offset = length_ - queries;
   in.kv_heads = kv_heads_, in.head_dim = head_dim_, in.keys_rotated = turn_keys_;
+  in.state = &state_;
   in.k = keys_.data(), in.v = values_.data(), in.k_stride = in.v_stride = stride();
 }
 

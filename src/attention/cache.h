@@ -7,7 +7,7 @@ namespace lw {
 class KeyValueCache {
  public:
   // Keys are turned once, when they come, and never again: attention() is then called with keys_rotated. An encoding whose
-  // frequencies depend on the length (Stack::length_dependent) needs them as they are: turn_keys = false.
+  // frequencies depend on the length (Stack::length_dependent), or linear attention, needs them as they are: turn_keys = false.
   KeyValueCache() = default;
   KeyValueCache(int kv_heads, int head_dim, bool turn_keys) : kv_heads_(kv_heads), head_dim_(head_dim), turn_keys_(turn_keys) {}
 
@@ -17,8 +17,11 @@ class KeyValueCache {
   // looked at when keys are turned). False: out of memory, nothing changed.
   [[nodiscard]] bool append(const Rotation& rotation, const float* k, ptrdiff_t k_stride, const float* v, ptrdiff_t v_stride,
                             int count);
-  void truncate(int length) { if (length < length_) length_ = length; }
-  void clear() { length_ = 0; }
+  void truncate(int length) {
+    if (length < length_) length_ = length;
+    if (length < state_.tokens) state_.tokens = 0;
+  }
+  void clear() { truncate(0); }
 
   int length() const { return length_; }
   bool keys_rotated() const { return turn_keys_; }
@@ -26,12 +29,13 @@ class KeyValueCache {
   float* keys() { return keys_.data(); }      // [length][kv_heads · head_dim]
   float* values() { return values_.data(); }  // likewise
   // Points an input at what is cached; queries are the last `queries` tokens.
-  void serve(AttentionInput& in, int queries) const;
+  void serve(AttentionInput& in, int queries);
 
  private:
   int kv_heads_ = 1, head_dim_ = 1, length_ = 0;
   bool turn_keys_ = true;
   Buffer<float> keys_, values_;
+  LinearState state_;
 };
 
 }  // namespace lw

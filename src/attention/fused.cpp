@@ -153,6 +153,7 @@ void direct(const Job& job, int h, int r) {
 
 bool attention(const AttentionInput& in, const Plan& plan, Contents contents, float* out, ptrdiff_t out_stride, float* lse,
                AttentionScratch& scratch) {
+  if (plan.linear) return linear_attention(in, plan, out, out_stride, lse, scratch);
   const int D = in.head_dim, W = padded(D), T = round_up(in.keys, panel), zones = plan.zone_count();
   const bool few = in.queries <= direct_queries && (in.keys_rotated || plan.rotation.pairs == 0);
   const int s_stride = few || !contents.empty() ? T : tile_keys;

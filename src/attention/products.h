@@ -23,6 +23,21 @@ inline void clear(float* x, size_t n) {  // n a multiple of 4
   for (size_t i = 0; i < n; i += 4) simd::store(x + i, simd::zero());
 }
 
+// x += y
+inline void add(float* x, const float* y, int n) {
+  int j = 0;
+  for (; j + 4 <= n; j += 4) simd::store(x + j, simd::load(x + j) + simd::load(y + j));
+  for (; j < n; j++) x[j] += y[j];
+}
+inline float dot(const float* x, const float* y, int n) {
+  f32x4 sum = simd::zero();
+  int j = 0;
+  for (; j + 4 <= n; j += 4) sum = simd::madd(simd::load(x + j), simd::load(y + j), sum);
+  float rest = 0;
+  for (; j < n; j++) rest += x[j] * y[j];
+  return simd::sum(sum) + rest;
+}
+
 // rows [count][W] = factor · x
 inline void pack_rows(const float* x, ptrdiff_t stride, int count, int D, float factor, float* rows) {
   const int W = padded(D);

@@ -22,7 +22,8 @@ int zone_of(const Plan& plan, int query, int key) {
 }
 
 // Head vector x of token `token`, turned.
-void turn(const Rotation& rotation, Side side, const float* x, int head_dim, int token, double* out) {
+template <class T>
+void turn(const Rotation& rotation, Side side, const T* x, int head_dim, int token, double* out) {
   const bool own = side == Side::key && !rotation.key_cosine.empty();
   for (int d = 0; d < head_dim; d++) out[d] = x[d];
   for (int k = 0; k < rotation.pairs; k++) {
@@ -39,10 +40,42 @@ double dot(const double* a, const double* b, int n) {
   return sum;
 }
 
+// φ = elu + 1 of a head vector, and turned.
+void features(const Rotation& rotation, Side side, const float* x, int head_dim, int token, double* phi, double* turned) {
+  for (int d = 0; d < head_dim; d++) phi[d] = x[d] > 0 ? x[d] + 1.0 : std::exp(double(x[d]));
+  turn(rotation, side, phi, head_dim, token, turned);
+}
+
+bool linear_reference(const AttentionInput& in, const Plan& plan, float* out, ptrdiff_t out_stride, float* lse) {
+  const int D = in.head_dim;
+  Buffer<double> q, k, turned_q, turned_k, sum;  // [D] each
+  if (!q.resize(D) || !k.resize(D) || !turned_q.resize(D) || !turned_k.resize(D) || !sum.resize(D)) return false;
+  for (int h = 0; h < in.heads; h++) {
+    const int kv = h / (in.heads / in.kv_heads);
+    for (int r = 0; r < in.queries; r++) {
+      const int i = in.offset + r;
+      features(plan.rotation, Side::query, in.q + r * in.q_stride + h * D, D, i, q.data(), turned_q.data());
+      double total = 0;
+      sum.fill(0);
+      for (int j = 0; j < in.keys; j++) {
+        if (!sees(plan, i, j)) continue;
+        features(plan.rotation, Side::key, in.k + j * in.k_stride + kv * D, D, j, k.data(), turned_k.data());
+        const double weight = dot(turned_q.data(), turned_k.data(), D);
+        total += dot(q.data(), k.data(), D);
+        for (int d = 0; d < D; d++) sum[d] += weight * in.v[j * in.v_stride + kv * D + d];
+      }
+      for (int d = 0; d < D; d++) out[r * out_stride + h * D + d] = total == 0 ? 0 : float(sum[d] / total);
+      if (lse) lse[size_t(h) * in.queries + r] = float(std::log(total));
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 bool attention_reference(const AttentionInput& in, const Plan& plan, Contents contents, float* out, ptrdiff_t out_stride,
                          float* lse) {
+  if (plan.linear) return linear_reference(in, plan, out, out_stride, lse);
   const double infinity = std::numeric_limits<double>::infinity();
   const int D = in.head_dim, T = in.keys;
   const double score_scale = plan.score_scale;

@@ -136,6 +136,7 @@ Error Transformer::attend(int layer, const Activations::Layer& a, const Pass& pa
     KeyValueCache& cache = state.layers[layer];
     fits = fits && cache.append(state.plans[s].rotation, in.k, in.k_stride, in.v, in.v_stride, pass.rows);
     if (fits) cache.serve(in, pass.rows);
+    if (stack(layer).length_dependent()) in.state = nullptr;  // all keys turn anew
     fits = fits && attention(in, state.plans[s], state.contents[layer], a.read, d, nullptr, attention_scratch_);
   } else {
     for (int b = 0; b < pass.batch && fits; b++) {

@@ -50,6 +50,7 @@
   X(pope)                       \
   X(path)                       \
   X(data_dependent)             \
+  X(linear_attention)           \
   X(window)                     \
   X(window_penalty)             \
   X(sinks)                      \

@@ -128,6 +128,7 @@ struct Plan {
   Pattern pattern;
   Buffer<float> scale;        // [H][length]; empty: closed. score ← scale·(q·k/√D + content + bias)
   float score_scale = 0;      // factor on q·k, 1/√D unless an encoding says otherwise
+  bool linear = false;        // no softmax: weights are φ(q)·φ(k) over their sum, see attention.h. Only ids, input, rotation are open
   bool has_content = false;   // the stack has content terms: ask Stack::content()
 
   // As far as rotations go.

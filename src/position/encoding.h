@@ -40,6 +40,7 @@ struct Descriptor {
   bool counts_tokens = false; // its content term counts tokens, so that it cannot follow numbers from the ids door
   bool reads_scores = false;  // its content term reads q·k, so that no other encoding may replace it
   bool makes_scores = false;  // its content term computes q·k/√D itself, and sees nothing that others do to it
+  bool linear = false;        // attention without scores (Plan::linear): neither a door nor a number, it is what attends
   bool fixed_ids = false;     // hands out the same numbers each time, in training too: plans may be kept
 };
 

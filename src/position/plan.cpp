@@ -100,6 +100,7 @@ Error Stack::fill(int present, Random* random, const int* tokens, Plan& out) {
 
   out.length = length;
   out.causal = shape_.causal;
+  out.linear = linear();
   out.has_content = opens(doors(), Door::content) || opens(doors(), Door::value);
   out.score_scale = 1 / std::sqrt(float(shape_.head_dim));
   for (auto& e : encodings_) if (float factor = e->score_scale(); factor >= 0) out.score_scale = factor;

@@ -123,6 +123,20 @@ Error Stack::check_scores() const {
   return {};
 }
 
+// Linear attention has no scores and sums over whole prefixes: only what turns or adds to vectors goes with it.
+Error Stack::check_linear() const {
+  if (!linear()) return {};
+  const unsigned served = Door::ids | Door::input | Door::rotation;
+  for (auto& e : encodings_) {
+    const Descriptor& d = e->descriptor();
+    const char* misses = d.doors & ~served || e->score_scale() >= 0 ? "no scores"
+                         : e->zones()                              ? "one rotation for all distances"
+                                                                   : nullptr;
+    if (misses) return {"encoding puts " + std::string(d.name) + " beside linear_attention, which has " + misses + "; allowed beside it: one number a token, vectors at the input, a rotation"};
+  }
+  return {};
+}
+
 Error Stack::check() const {
   Encoding *ids = nullptr, *rotates = nullptr, *maps = nullptr;
   for (auto& e : encodings_) {
@@ -148,6 +162,7 @@ Error Stack::check() const {
     if (ids && e->descriptor().counts_tokens)
       return {std::string(e->descriptor().name) + " counts tokens and cannot follow the numbers of " + ids->descriptor().name +
               "; allowed: one of the two"};
+  if (Error e = check_linear()) return e;
   return check_scores();
 }
 
@@ -200,6 +215,11 @@ bool Stack::length_dependent() const {
   return false;
 }
 
+bool Stack::linear() const {
+  for (auto& e : encodings_) if (e->descriptor().linear) return true;
+  return false;
+}
+
 bool Stack::reads_tokens() const {
   for (auto& e : encodings_) if (e->reads_tokens()) return true;
   return false;
@@ -212,7 +232,7 @@ Encoding* Stack::mixer() const {
 
 bool Stack::keys_turn_once() const {
   for (auto& e : encodings_) if (e->zones()) return false;
-  return !length_dependent();
+  return !length_dependent() && !linear();
 }
 
 }  // namespace lw

@@ -37,6 +37,7 @@ class Stack {
   bool length_dependent() const;     // some plan depends on how many tokens are present
   bool keys_turn_once() const;       // a cache may keep rotated keys
   bool jumps(int before, int now) const;  // what is cached must be made anew
+  bool linear() const;               // attention is linear
   bool reads_tokens() const;         // each sequence has a plan of its own
   Encoding* mixer() const;           // the encoding that mixes neighbours into the input, or nullptr
   bool draws() const;                // in training the numbers of tokens are drawn anew each time
@@ -47,6 +48,7 @@ class Stack {
   Error add(std::string_view term);
   Error check() const;                       // what concerns the encodings together
   Error check_scores() const;
+  Error check_linear() const;
   Error fill(int present, Random* random, const int* tokens, Plan& out);  // positions → the other parts
   Error plan_input(Plan& out);
   Error plan_zones(Plan& out);

@@ -125,6 +125,20 @@ TEST_CASE("gradients of attention, every door") {
     }
 }
 
+TEST_CASE("gradients of linear attention") {
+  for (int choice = 0; choice < 8; choice++)
+    for (int D : {2, 3, 8}) {  // in one dimension φ(q) cancels
+      const int T = 3 + choice * 2;
+      AttentionCase c(T, T, 0, 2, choice % 3 ? 2 : 1, D, choice % 5 != 0, 60 + choice);
+      c.plan.linear = true;
+      if (choice & 1) REQUIRE(c.open_rotation(D / 2, choice & 4 ? Pairing::half : Pairing::interleaved));
+      if (choice & 1 && choice & 2) REQUIRE(c.open_gain());
+      CAPTURE(choice);
+      CAPTURE(D);
+      check(c);
+    }
+}
+
 TEST_CASE("gradients of attention over several blocks and tiles") {
   AttentionCase c(71, 71, 0, 1, 1, 2, true, 3);
   REQUIRE(c.open_rotation(1, Pairing::interleaved));

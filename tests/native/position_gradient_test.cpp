@@ -133,7 +133,7 @@ TEST_CASE("gradients where tables end, and of stacks") {
                            "path+window:width=2+sinks:count=1", "content_bias+cable+alibi", "data_dependent:hidden=3+window:width=3+forget_gate", "hierarchical:rows=2", "hierarchical:rows=2:overflow=clamp:alpha=0.7",
                            "ssmax:bias=true+log_n:unclipped=true+temperature:floor=2", "ssmax+dilated:width=2+sinks:count=1",
                            "random_sorted:max=9+learned_bias:clip=3", "interpolated:factor=1.5+learned_bias:clip=2",
-                           "kerple_log+kerple_power+alibi",
+                           "kerple_log+kerple_power+alibi", "rope:learned=true+linear_attention", "sinusoidal+learned_frequency+linear_attention",
                            "interpolated:factor=1.5+learned_frequency+hierarchical",
                            "grouped:group=2:window=3+rope:learned=true+t5:buckets=4:max_distance=5",
                            "chunked:length=6:chunk=3+rope:learned=true+cope", "grid:columns=3:rows=2:text=2+rope:learned=true"})

@@ -93,6 +93,13 @@ TEST_CASE("what is refused, and how") {
   CHECK(complaint("data_dependent+rope") == "data_dependent computes q·k itself and does not see what rope does to it; allowed: one of the two");
   CHECK(complaint("path+data_dependent") == "data_dependent computes q·k itself and does not see what path does to it; allowed: one of the two");
   CHECK(complaint("alibi+data_dependent") == "");
+  CHECK(complaint("rope+linear_attention+random_sorted+sinusoidal") == "");
+  CHECK(complaint("grid:columns=2+rope+linear_attention") == "");
+  for (const char* name : {"alibi", "cope", "shaw", "window", "log_n", "path"})
+    CHECK(complaint(std::string(name) + "+linear_attention") ==
+          "encoding puts " + std::string(name) + " beside linear_attention, which has no scores; allowed beside it: one number a token, vectors at the input, a rotation");
+  CHECK(complaint("yarn:mscale=1+linear_attention") == "");
+  CHECK(complaint("linear_attention+rope+grouped").starts_with("encoding puts grouped beside linear_attention, which has one rotation for all distances; allowed"));
   CHECK(complaint("rope+deberta") == "");
   CHECK(complaint("path+forget_gate") == "");
   CHECK(complaint("learned", shape(1, 2, 1 << 14, 1 << 24)) == "learned has 274877906944 parameters; allowed: at most 400000000");

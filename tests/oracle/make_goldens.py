@@ -40,6 +40,25 @@ def attention(s, doors, N):
     return term, output
 
 
+def linear_attention(s, doors, N):
+    """Output [N, H, D] where weights are products of features that turn above the line and do not turn below it."""
+    H, D = s.heads, s.head_dim
+    v = np.repeat(wave((N, s.kv_heads, D), 0.51, 0.3), H // s.kv_heads, 1)
+    plain, turned = [], []
+    for x in (wave((N, H, D), 0.37, 0.1), np.repeat(wave((N, s.kv_heads, D), 0.23, 0.2), H // s.kv_heads, 1)):
+        phi = np.where(x > 0, x, np.expm1(np.minimum(x, 0))) + 1
+        turn = np.zeros((N, D, D)) + np.eye(D)  # a matrix for each token
+        for pair, angle in enumerate(doors["angles"].T if "angles" in doors else ()):
+            half = doors["pairing"] == "half"
+            a, b = (pair, pair + doors["angles"].shape[1]) if half else (2 * pair, 2 * pair + 1)
+            turn[:, a, a] = turn[:, b, b] = np.cos(angle)
+            turn[:, b, a], turn[:, a, b] = np.sin(angle), -np.sin(angle)
+        plain.append(phi)
+        turned.append(np.einsum("nab,nhb->nha", turn, phi))
+    above, below = (np.einsum("ihd,jhd->hij", *x) * (np.tril(np.ones((N, N))) if s.causal else 1) for x in (turned, plain))
+    return np.einsum("hij,jhd->ihd", above / below.sum(-1, keepdims=True), v)
+
+
 def rounded(x):
     """Nested lists of numbers of 10 digits; what JSON has no number for becomes a string."""
     if isinstance(x, (list, tuple, np.ndarray)):
@@ -54,16 +73,24 @@ def seen_part(s, matrix):
     return [[row[: i + 1] if s.causal else row for i, row in enumerate(head)] for head in matrix]
 
 
-def golden(name, function, case):
+def doors_of(term, s, p, parameters):
+    name, *settings = term.split(":")
+    function, _ = REFERENCES[name]
+    settings = dict(setting.split("=") for setting in settings)
+    assert settings.keys() <= inspect.signature(function).parameters.keys(), term
+    return function(s, p, parameters, **settings)
+
+
+def golden(name, case):
     options, keywords, where, present = *case, *[0] * (4 - len(case))
     s = Shape(**keywords)
     p = np.arange(where, dtype=float) if isinstance(where, int) else np.array(where, float)
     s.present = present or len(p)
     s.tokens = [44 + i * 5 % 14 for i in range(len(p))]
-    settings = dict(setting.split("=") for setting in options.split(":") if setting)
-    assert settings.keys() <= inspect.signature(function).parameters.keys(), f"{name}: {options}"
-    doors = function(s, p, Parameters(), **settings)
-    out = {"spec": name + (":" + options if options else ""), "heads": s.heads, "kv_heads": s.kv_heads, "head_dim": s.head_dim,
+    spec, parameters, doors = name + ":" * (options[:1] not in ("", "+")) + options, Parameters(), {}
+    for term in spec.split("+"):
+        doors |= doors_of(term, s, p, parameters)
+    out = {"spec": spec, "heads": s.heads, "kv_heads": s.kv_heads, "head_dim": s.head_dim,
            "width": s.width, "trained_length": s.trained_length, "causal": int(s.causal), "positions": p, "present": present}
     if "positions" in doors:
         out["ids"] = doors["positions"]
@@ -85,14 +112,16 @@ def golden(name, function, case):
     if "content" in doors:
         term, out["output"] = attention(s, doors, len(p))
         out["content"] = seen_part(s, term)
+    if "linear" in doors:
+        out["output"] = linear_attention(s, doors, len(p))
     return {key: rounded(value) for key, value in out.items()}
 
 
 def main():
     GOLDEN.mkdir(exist_ok=True)
     for name in sys.argv[1:] or REFERENCES:
-        function, cases = REFERENCES[name]
-        lines = [json.dumps(golden(name, function, case), separators=(",", ":")) for case in cases]
+        _, cases = REFERENCES[name]
+        lines = [json.dumps(golden(name, case), separators=(",", ":")) for case in cases]
         (GOLDEN / f"{name}.json").write_text("[\n" + ",\n".join(lines) + "\n]\n", newline="\n")
 
 

@@ -11,6 +11,7 @@ positions, a source of parameters and its options, and returns what it puts into
   value(weights) -> [N, H, D]         value
   seen [N, N]                         pattern
   scale [H, N]                        scale
+  linear                              none: attention is linear
 """
 import math
 from fractions import Fraction
@@ -39,7 +40,7 @@ class Parameters:
 
 
 def reference(*cases):
-    """A case: (options as text, keywords of Shape, positions or a length[, tokens present])."""
+    """A case: (options as text, perhaps with +terms beside it, keywords of Shape, positions or a length[, tokens present])."""
 
     def register(function):
         REFERENCES[function.__name__.rstrip("_")] = (function, cases)  # global is a word of Python's own

@@ -103,3 +103,9 @@ def data_dependent(s, p, parameters, hidden="32"):
         return B + np.einsum("hu,uij->hij", W2, np.where(units > 0, units, 0.01 * units)) + b2[:, None, None]
 
     return {"content": content}
+
+
+@reference(*[(beside, *rest) for beside in ("", "+rope:base=30", "+rope:base=30:pairing=half:fraction=0.5") for rest in (
+    ({}, 9), ({"heads": 4, "kv_heads": 2}, [0, 1, 5, 6, 100, 3]), ({"heads": 2, "head_dim": 6, "causal": False}, 7))])
+def linear_attention(s, p, parameters):
+    return {"linear": True}

@@ -55,7 +55,7 @@ export class EncodingPicker extends Localised {
         <button class="link" @click=${() => this.choose(names)}>${t.all}</button>
         <button class="link" @click=${() => this.choose([])}>${t.none}</button></header>
       <ul aria-label=${t.encodings}>${[...six, ...chosen.filter((spec) => !names.includes(spec))].map((spec) => this.chip(spec))}</ul>
-      ${(Object.keys(t.door) as Door[]).map((door) => this.group(door, catalogue.filter((d) => d.doors[0] === door && !six.includes(d.name))))}
+      ${[...(Object.keys(t.door) as Door[]), 'none' as const].map((door) => this.group(door, catalogue.filter((d) => (d.doors[0] ?? 'none') === door && !six.includes(d.name))))}
       <form @submit=${this.add}><input name="spec" aria-label=${t.addSpec} placeholder="${t.addSpec}: ${t.addSpecHint}" autocomplete="off" spellcheck="false">
         <button class="link">${t.add}</button></form>
       <lengthwise-block .lang=${this.lang} .open=${(this.pointed ? [this.pointed] : chosen).flatMap(doors)}></lengthwise-block>
@@ -63,12 +63,12 @@ export class EncodingPicker extends Localised {
   }
 
   // The rest of the catalogue, by the door that each opens first.
-  private group(door: Door, members: Descriptor[]) {
+  private group(door: Door | 'none', members: Descriptor[]) {
     if (members.length === 0) return nothing;
-    const { t, chosen } = this, on = members.filter((d) => chosen.includes(d.name)).length;
+    const { t, chosen } = this, on = members.filter((d) => chosen.includes(d.name)).length, name = door === 'none' ? t.noDoor : t.door[door];
     return html`<details style="--hue: var(--lw-${door})">
-      <summary><span>${t.door[door]}</span> <span class="quiet">${on ? `${on} / ` : ''}${members.length}</span></summary>
-      <ul aria-label=${t.door[door]}>${members.map((d) => this.chip(d.name))}</ul></details>`;
+      <summary><span>${name}</span> <span class="quiet">${on ? `${on} / ` : ''}${members.length}</span></summary>
+      <ul aria-label=${name}>${members.map((d) => this.chip(d.name))}</ul></details>`;
   }
 
   private chip(spec: string) {
