@@ -21,20 +21,32 @@ export type RopeType = 'default' | 'linear' | 'dynamic' | 'ntk' | 'yarn' | 'long
 export interface RopeConfigOptions {
   /** Which layers, where the config tells them apart: 'full_attention', 'sliding_attention', … */
   layerType?: string;
-  /** Default 'half', as transformers has it, and 'interleaved' for models known to pair neighbours. */
+  /** Default: as `rope_interleave` says; without it 'interleaved' for models known to pair neighbours, else 'half'. */
   pairing?: Pairing;
 }
 
 type Json = Record<string, unknown>;
 interface Source { config: Json; block: Json; where: string; headDim: number; original: number | undefined }
 
-// Model types whose code in transformers rotates neighbours.
-const INTERLEAVED = ['gptj', 'codegen', 'cohere', 'cohere2', 'glm', 'glm4'];
+// Model types whose code in transformers turns neighbours together; tests/oracle/compare_public.py asks that code.
+const INTERLEAVED = [
+  'axk1', 'axk2', 'bailing_hybrid', 'blt', 'codegen', 'cohere', 'cohere2', 'cohere2_moe', 'deepseek_v2', 'deepseek_v3', 'deepseek_v32', 'deepseek_v4',
+  'dots3_note', 'ernie4_5', 'ernie4_5_moe', 'ernie4_5_vl_moe', 'glm', 'glm4', 'glm4_moe_lite', 'glm4v', 'glm_moe_dsa', 'glm_ocr', 'gptj', 'helium',
+  'hy_v4_vl', 'llama4', 'longcat_flash', 'mistral4', 'mistral_large4', 'moonshine', 'moonshine_streaming', 'openai_privacy_filter', 'roformer', 'youtu',
+];
+
+// And those whose latent attention multiplies the scores by YaRN's gain of mscale_all_dim, squared.
+const CORRECTED = [
+  'axk1', 'axk2', 'bailing_hybrid', 'deepseek_v2', 'deepseek_v3', 'deepseek_v32', 'glm4_moe_lite', 'glm_moe_dsa', 'hy_v4', 'hy_v4_vl', 'longcat_flash',
+  'minicpm3', 'mistral4', 'mistral_large4', 'youtu',
+];
+
+const isOneOf = (types: string[], config: Json) => types.includes(String(config.model_type).replace(/_text$/, ''));
 
 /**
  * Reads `rope_parameters`, `rope_scaling`, `rope_theta`, `partial_rotary_factor`, `rotary_dim`, `rotary_pct` and their like.
- * null, an empty block and 'default' all mean plain rotation. `mscale` and `mscale_all_dim` count only together, as in
- * transformers. For models with a separate rotary part (`qk_rope_head_dim`) the shape is that part.
+ * null, an empty block and 'default' all mean plain rotation. `mscale` and `mscale_all_dim` count only together for
+ * the gain, as in transformers. For models with a separate rotary part (`qk_rope_head_dim`) the shape is that part.
  * @throws RangeError when something needed is missing, unknown, or said twice and differently; TypeError for a wrong kind.
  */
 export function ropeFromConfig(config: object, options: RopeConfigOptions = {}): RopeConfig {
@@ -69,7 +81,8 @@ function read(config: Json, block: Json, where: string, options: RopeConfigOptio
   const type = typeOf(block, where);
   const theta = number(block, ['rope_theta'], where) ?? number(config, ['rope_theta', 'rotary_emb_base']) ?? 10000;
   const rotaryDim = rotaryDimOf(source);
-  const pairing = options.pairing ?? (config.rope_interleave === true || INTERLEAVED.includes(String(config.model_type)) ? 'interleaved' : 'half');
+  const interleaved = check.flag('rope_interleave', config.rope_interleave ?? isOneOf(INTERLEAVED, config));
+  const pairing = options.pairing ?? (interleaved ? 'interleaved' : 'half');
   const encoding: EncodingTerm = { ...READERS[type](source), base: theta, pairing: check.choice('pairing', pairing, ['interleaved', 'half']) };
   if (rotaryDim !== headDim) encoding.fraction = rotaryDim / headDim;
   const shape: EncodingShape = { headDim };
@@ -102,7 +115,10 @@ const READERS: Record<RopeType, (source: Source) => EncodingTerm> = {
     if (s.block.truncate !== undefined) encoding.truncate = check.flag(`${s.where}.truncate`, s.block.truncate);
     const [mscale, all] = [number(s.block, ['mscale'], s.where), number(s.block, ['mscale_all_dim'], s.where)];
     if (mscale && all) Object.assign(encoding, { mscale, mscale_all_dim: all });
-    if (mscale && all && /^deepseek/.test(String(s.config.model_type))) encoding.score_correction = true;
+    if (all && isOneOf(CORRECTED, s.config)) {
+      Object.assign(encoding, { mscale_all_dim: all, score_correction: true });
+      if (!mscale) encoding.attention_factor ??= 0.1 * Math.log(needed(s, 'factor')) + 1; // the gain knows nothing of mscale_all_dim then
+    }
     return encoding;
   },
   longrope: (s) => {

@@ -125,4 +125,5 @@ def main():
         (GOLDEN / f"{name}.json").write_text("[\n" + ",\n".join(lines) + "\n]\n", newline="\n")
 
 
-main()
+if __name__ == "__main__":
+    main()

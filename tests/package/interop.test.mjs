@@ -102,12 +102,15 @@ test('YaRN, LongRoPE, Llama 3, dynamic, NTK and proportional as their files say 
   assert.deepEqual([...frequencies(ropeFromConfig({ head_dim: 8, rope_parameters: { rope_type: 'proportional', rope_theta: 10000, partial_rotary_factor: 0.5 } }))], [1, 0.1, 0, 0]);
 });
 
-test('mscale and mscale_all_dim, with DeepSeek\'s correction of scores (vllm-project/vllm#48623)', () => {
+test('mscale and mscale_all_dim, with the correction of scores in latent attention (vllm-project/vllm#48623)', () => {
   const read = (model_type, factor, mscale) => ropeFromConfig({ model_type, head_dim: 64, rope_scaling: { type: 'yarn', factor, mscale, mscale_all_dim: mscale, original_max_position_embeddings: 4096 } });
-  for (const [config, correction] of [[read('ministral3', 16, 1), 1], [read('deepseek_v2', 40, 0.707), 1.589626165], [read('deepseek_v3', 40, 1), 1.873854207]]) {
+  for (const [config, correction] of [[read('ministral3', 16, 1), 1], [read('deepseek_v2', 40, 0.707), 1.589626165], [read('deepseek_v3', 40, 1), 1.873854207], [read('glm4_moe_lite', 40, 1), 1.873854207]]) {
     close([gain(config)], [1], 1e-6);
     using(lw.encoding(config.encoding, config.shape), (e) => close([e.scoreScale * 8], [correction], 1e-6));
   }
+  const alone = ropeFromConfig({ model_type: 'youtu', head_dim: 64, rope_scaling: { type: 'yarn', factor: 40, mscale_all_dim: 1, original_max_position_embeddings: 4096 } });
+  close([gain(alone)], [1.368887945], 1e-6); // without mscale the gain stays the usual one
+  using(lw.encoding(alone.encoding, alone.shape), (e) => close([e.scoreScale * 8], [1.873854207], 1e-6));
 });
 
 test('configs that contradict themselves or lack something are refused', () => {
@@ -126,7 +129,17 @@ test('configs that contradict themselves or lack something are refused', () => {
   const both = { head_dim: 8, rope_scaling: { type: 'linear', factor: 2 }, rope_parameters: { rope_type: 'linear', factor: 2 } };
   assert.equal(ropeFromConfig(both).encoding.factor, 2);
   assert.equal(ropeFromConfig({ text_config: { head_dim: 8, rope_theta: 5 } }).theta, 5);
-  assert.equal(ropeFromConfig({ head_dim: 8, model_type: 'gptj' }).encoding.pairing, 'interleaved');
+});
+
+test('the pairing of a model type, as its code in transformers has it (tests/oracle/compare_public.py)', () => {
+  const pairing = (config) => ropeFromConfig({ head_dim: 8, ...config }).encoding.pairing;
+  for (const model_type of ['gptj', 'cohere2_moe', 'deepseek_v3', 'ernie4_5', 'helium', 'llama4']) assert.equal(pairing({ model_type }), 'interleaved', model_type);
+  for (const model_type of ['llama', 'gpt_neox', 'minicpm3', 'glm4_moe']) assert.equal(pairing({ model_type }), 'half', model_type);
+  assert.equal(pairing({ model_type: 'glm4v', text_config: { model_type: 'glm4v_text' } }), 'interleaved');
+  assert.equal(pairing({ model_type: 'deepseek_v3', rope_interleave: false }), 'half');
+  assert.equal(pairing({ model_type: 'deepseek_v3', rope_interleave: null }), 'interleaved');
+  assert.equal(pairing({ model_type: 'anything', rope_interleave: true }), 'interleaved');
+  assert.throws(() => pairing({ rope_interleave: 'yes' }), TypeError);
 });
 
 test('rows of q and k move between the pairings; k by its own heads (huggingface/transformers#31788)', () => {
