@@ -87,7 +87,7 @@ class Custom final : public Adapter<Nothing> {
   }
 
   // Keys past the query are not asked for where the mask hides them anyhow.
-  void pattern(int query, int length, std::vector<Interval>& out) override {
+  void pattern(int query, int length, const int*, std::vector<Interval>& out) override {
     const int keys = shape_.causal ? query + 1 : length;
     if (fault_) return;
     if (!seen_.resize(size_t(length))) return fail(out_of_memory(length));

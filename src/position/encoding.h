@@ -101,7 +101,8 @@ template <class E> concept HasGain = requires(E e, std::span<const double> p, do
 template <class E> concept BiasByRow = requires(E e, double i, std::span<const double> d, float* out) { e.bias(i, d, out); };
 template <class E> concept OpensBias = BiasByRow<E> || requires(E e, std::span<const double> d, float* out) { e.bias(d, out); };
 template <class E> concept OpensContent = requires(E e) { { e.content() } -> std::same_as<std::unique_ptr<ContentTerm>>; };
-template <class E> concept OpensPattern = requires(E e, int i, int n, std::vector<Interval>& out) { e.pattern(i, n, out); };
+template <class E> concept PatternByToken = requires(E e, int i, int n, const int* t, std::vector<Interval>& out) { e.pattern(i, n, t, out); };
+template <class E> concept OpensPattern = PatternByToken<E> || requires(E e, int i, int n, std::vector<Interval>& out) { e.pattern(i, n, out); };
 template <class E> concept OpensScale = requires(E e, std::span<const int> seen, std::span<const double> p, float* out) { e.scale(seen, p, out); };
 template <class E> concept Learned = requires(E e) { std::span<Parameter>(e.parameters); };
 template <class E> concept InputByTokenLearns = requires(E e, std::span<const double> p, const int* t, const float* g) { e.input_backward(p, t, g); };
@@ -164,7 +165,7 @@ class Encoding {
   virtual float score_scale() = 0;        // factor on q·k; negative: the usual 1/√D; 0: the content term replaces q·k
   virtual std::unique_ptr<ContentTerm> content() = 0;
   // pattern: appends the intervals of keys that query i of `length` may see (causality is applied afterwards).
-  virtual void pattern(int query, int length, std::vector<Interval>& out) = 0;
+  virtual void pattern(int query, int length, const int* tokens, std::vector<Interval>& out) = 0;
   // scale: out [H][n] *= factor of a row that may see seen[i] keys and whose query carries positions[i].
   virtual void scale(std::span<const int> seen, std::span<const double> positions, float* out) = 0;
   // gradient: of the factors this encoding wrote (product with the others already applied).
@@ -198,7 +199,7 @@ class Adapter : public Encoding {
     if constexpr (requires { e_.refuse(p, n); }) return e_.refuse(p, n); else return {};
   }
   bool reads_tokens() override {
-    if constexpr (requires { e_.reads_tokens(); }) return e_.reads_tokens(); else return IdsByToken<E> || InputByToken<E>;
+    if constexpr (requires { e_.reads_tokens(); }) return e_.reads_tokens(); else return IdsByToken<E> || InputByToken<E> || PatternByToken<E>;
   }
   void ids(std::span<double> p, const int* t, Random* r) override {
     if constexpr (IdsByToken<E>) e_.ids(p, t, r); else if constexpr (HandsOutIds<E>) e_.ids(p, r);
@@ -239,7 +240,9 @@ class Adapter : public Encoding {
   }
   float score_scale() override { if constexpr (requires { e_.score_scale(); }) return e_.score_scale(); else return -1; }
   std::unique_ptr<ContentTerm> content() override { if constexpr (OpensContent<E>) return e_.content(); else return nullptr; }
-  void pattern(int i, int n, std::vector<Interval>& out) override { if constexpr (OpensPattern<E>) e_.pattern(i, n, out); }
+  void pattern(int i, int n, const int* t, std::vector<Interval>& out) override {
+    if constexpr (PatternByToken<E>) e_.pattern(i, n, t, out); else if constexpr (OpensPattern<E>) e_.pattern(i, n, out);
+  }
   void scale(std::span<const int> seen, std::span<const double> p, float* out) override {
     if constexpr (OpensScale<E>) e_.scale(seen, p, out);
   }

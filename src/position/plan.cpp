@@ -281,7 +281,7 @@ Error Stack::plan_pattern(Plan& out) {
   uint64_t count = 0;
   for (int i = 0; i < out.length; i++) {
     row_.clear();
-    for (auto& e : encodings_) if (opens(e->descriptor().doors, Door::pattern)) e->pattern(i, out.length, row_);
+    for (auto& e : encodings_) if (opens(e->descriptor().doors, Door::pattern)) e->pattern(i, out.length, out.tokens.data(), row_);
     for (Interval& keys : row_) keys = {std::max(keys.first, 0), std::min(keys.last, shape_.causal ? i + 1 : out.length)};
     unite(row_);
     pattern.begin[i] = int(count), count += row_.size();

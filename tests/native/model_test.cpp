@@ -46,7 +46,7 @@ std::vector<std::string> specs() {
                         "grouped:group=2:window=3+rope:learned=true",
                         "rectified:window=4:leaky=true+alibi", "chunked:length=8:chunk=5+rope+t5", "shifted:shift=5:window=2+rope:pairing=half",
                         "digits:digit=1;2;5:offset=3+sinusoidal", "bilevel:separator=3:rows=4+rope:learned=true", "bilevel:separator=2+alibi|cope",
-                        "conditional+rope", "rope+linear_attention", "linear_attention+sinusoidal|rope", "dynamic_ntk+linear_attention",
+                        "conditional+rope", "sparse:at=2;5+alibi", "global:at=3;7+window:width=2", "rope|global:at=1", "rope+linear_attention", "linear_attention+sinusoidal|rope", "dynamic_ntk+linear_attention",
                         "grid:columns=3:rows=2:text=2+rope"})
     all.push_back(s);
   return all;

@@ -101,6 +101,22 @@ TEST_CASE("global tokens: both ways without a mask, sinks with one") {
   for (int i = 0; i < 5; i++) CHECK(keys_of(masked, i) == keys_of(sinks, i));
 }
 
+TEST_CASE("global tokens by their ids: later ones change nothing before them") {
+  const Shape both = shape(1, 2, 2, 8, false), causal = shape(1, 2, 2, 8);
+  const int tokens[] = {5, 3, 9, 5, 7}, other[] = {5, 3, 9, 3, 9};
+  auto keys = [](const Shape& s, const int* tokens, int query) {
+    Plan plan;
+    REQUIRE(!BoundStack("global:at=3;5:count=4", s).stack.plan(5, 0, nullptr, plan, tokens));
+    return keys_of(plan, query);
+  };
+  CHECK(keys(both, tokens, 1) == std::vector<int>{0, 1, 2, 3, 4});
+  CHECK(keys(both, tokens, 2) == std::vector<int>{0, 1, 3});
+  CHECK(keys(causal, tokens, 2) == std::vector<int>{0, 1});
+  CHECK(keys(causal, tokens, 3) == std::vector<int>{0, 1, 2, 3});
+  CHECK(keys(causal, tokens, 4) == std::vector<int>{0, 1, 3});
+  for (int i = 0; i < 3; i++) CHECK(keys(causal, tokens, i) == keys(causal, other, i));
+}
+
 TEST_CASE("random keys: different ones, the same again, whatever comes later, each equally often") {
   const Shape s = shape(1, 2, 2, 8);
   const Plan plan = BoundStack("random:count=5", s).plan(400), longer = BoundStack("random:count=5", s).plan(900),

@@ -111,6 +111,11 @@ TEST_CASE("what is refused, and how") {
 
   Plan unread;
   CHECK(BoundStack("digits+alibi", plain).stack.plan(3, 0, nullptr, unread).text == "tokens are missing; \"digits+alibi\" looks at which tokens there are");
+  for (const char* spec : {"sparse", "global"}) {
+    CHECK(!BoundStack(spec, plain).stack.plan(3, 0, nullptr, unread));
+    CHECK(BoundStack(std::string(spec) + ":at=3", plain).stack.plan(3, 0, nullptr, unread).text.starts_with("tokens are missing"));
+    CHECK(complaint(std::string(spec) + ":at=-1").starts_with(std::string(spec) + ":at is \"-1\"; allowed: numbers from 0"));
+  }
   CHECK(complaint("grouped+rectified") == "encoding maps positions twice, by grouped and rectified; allowed: once");
   CHECK(complaint("grid+alibi") == "grid needs a rotation; allowed: grid with rope or another one");
   CHECK(complaint("chunked:length=4:chunk=4") == "chunked:chunk is 4; allowed: less than length (4)");

@@ -14,15 +14,19 @@ def visible(s, N):
 BOTH_WAYS = [({}, 11), ({"causal": False}, 11)]
 
 
+def named(s, ids):
+    return np.isin(s.tokens, [int(x) for x in ids.split(";")])
+
+
 @reference(*[(options, *rest) for options in ("", "count=2", "count=1000") for rest in BOTH_WAYS])
 def sinks(s, p, parameters, count="4"):
     N = len(p)
     return {"seen": visible(s, N) & (np.arange(N)[None, :] < int(count))}
 
 
-@reference(*[(options, *rest) for options in ("", "count=3", "count=1000") for rest in BOTH_WAYS])
-def global_(s, p, parameters, count="1"):
-    N, special = len(p), np.arange(len(p)) < int(count)
+@reference(*[(options, *rest) for options in ("", "count=3", "count=1000", "at=45;50", "at=49:count=3", "at=7") for rest in BOTH_WAYS])
+def global_(s, p, parameters, count="1", at=""):
+    N, special = len(p), named(s, at) if at else np.arange(len(p)) < int(count)
     return {"seen": visible(s, N) & (special[None, :] | special[:, None])}
 
 
@@ -136,11 +140,13 @@ def hierarchical(s, p, parameters, rows="0", alpha="0.4", overflow="error"):
     ("", {"width": 8}, 13),
     ("stride=3:embedding_scale=false", {"width": 7}, [0, 1, 3, 3.5, -6, 9, 300]),
     ("stride=1:base=500", {"width": 64}, FAR),
+    ("at=45;50", {"width": 5}, 16),
+    ("stride=2:at=54", {"width": 4}, [0, 1, 2.5, 3, 4]),
 )
-def sparse(s, p, parameters, stride="4", base="10000", embedding_scale="true"):
+def sparse(s, p, parameters, stride="4", at="", base="10000", embedding_scale="true"):
     d = s.width
     angles = p[:, None] * float(base) ** (-2 * np.arange((d + 1) // 2) / d)
     out = np.zeros((len(p), d))
     out[:, 0::2], out[:, 1::2] = np.sin(angles), np.cos(angles)[:, : d // 2]
-    out[p % int(stride) != 0] = 0
+    out[~named(s, at) if at else p % int(stride) != 0] = 0
     return {"input": out, "embedding_scale": math.sqrt(d) if embedding_scale == "true" else 1}
