@@ -1,5 +1,6 @@
 // Attention forward and backward for the shapes that training and decoding use: checked against the reference, then
-// timed, best of many runs. GFLOP/s count what a causal mask leaves: two products forward, five backward.
+// timed, best of many runs. GFLOP/s count what a causal mask leaves: two products forward, five backward; with linear
+// attention sums and products of D × D for each token.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -11,7 +12,7 @@ using namespace lw::test;
 
 namespace {
 
-enum Open { nothing = 0, rotation = 1, bias = 2, scale = 4, window = 8, dilated = 16 };
+enum Open { nothing = 0, rotation = 1, bias = 2, scale = 4, window = 8, dilated = 16, every_other = 32, linear = 64 };
 
 double seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -31,6 +32,7 @@ double best_of(int runs, int repeat, F f) {
 
 void open_doors(AttentionCase& c, int open) {
   bool ok = true;
+  c.plan.linear = open & linear;
   if (open & rotation) ok &= c.open_rotation(c.head_dim / 2, Pairing::interleaved);
   if (open & bias) ok &= c.open_bias(true);
   if (open & scale) ok &= c.open_scale();
@@ -40,6 +42,8 @@ void open_doors(AttentionCase& c, int open) {
     c.open_pattern([](int i, int, std::vector<Interval>& out) {
       for (int j = i % 8 + std::max(0, i / 8 - 127) * 8; j <= i; j += 8) out.push_back({j, j + 1});
     });
+  if (open & every_other)
+    c.open_pattern([](int i, int, std::vector<Interval>& out) { for (int j = i % 2; j <= i; j += 2) out.push_back({j, j + 1}); });
   if (!ok || difference(run(c, false).out, run(c, true).out) > 1e-4) std::abort();
 }
 
@@ -49,7 +53,7 @@ void training(const char* name, int T, int H, int D, int open) {
   auto forward = run(c, false);
   std::vector<float> dq(c.q_store.size()), dk(c.k_store.size()), dv(c.v_store.size());
   AttentionScratch scratch;
-  const double flops = 2.0 * D * T * T * H;
+  const double flops = (open & linear ? 4.0 * D : 2.0 * T) * T * H * D;
   const int repeat = int(2e6 / flops) + 1, runs = 40;
   float* out = forward.out.data() + 1;
   const double ahead = best_of(runs, repeat, [&] {
@@ -83,5 +87,7 @@ int main() {
   training("plain", 128, 4, 32, nothing);
   training("plain", 1024, 8, 64, nothing), training("rotation", 1024, 8, 64, rotation), training("bias", 1024, 8, 64, bias);
   training("window 128", 1024, 8, 64, window), training("dilated 128 · 8", 1024, 8, 64, dilated);
+  training("every other", 1024, 8, 64, every_other);
+  for (int T : {128, 1024}) training("linear", T, 8, 64, linear | rotation);
   decoding(128, 4, 16), decoding(512, 8, 64), decoding(2048, 8, 64);
 }
