@@ -83,7 +83,9 @@ function nativeDefinition(core: Core, definition: EncodingDefinition<any>): Nati
     if (given !== undefined && typeof given !== 'function') throw new TypeError(`${name}:${door} must be a function, not ${check.describe(given)}`);
   }
   if (definition.bias && definition.biasAt) throw new TypeError(`${name} has both bias and biasAt; allowed: one of them`);
-  const fixed = Object.freeze({ ...definition });
+  // Methods of a class are not its own properties, and may want their object.
+  const doors = Object.fromEntries(FUNCTIONS.map((door) => [door, definition[door]?.bind(definition)]));
+  const fixed = Object.freeze({ ...definition, ...doors }) as typeof definition;
   const options = Object.entries(definition.options ?? {}).map(([key, value]) => nativeOption(name, key, value));
   const title = check.text('title', definition.title ?? name);
   return {
@@ -137,6 +139,11 @@ function number(value: unknown): number {
 }
 
 /** The tables for one shape and one choice of options. */
+/** What was thrown, as text, whatever it is. */
+function thrown(error: unknown): string {
+  try { return String(error); } catch { return 'an object without a text'; }
+}
+
 function tables(core: Core, own: EncodingDefinition<any>, context: EncodingContext): NativeTables {
   const { heads, headDim, width } = context;
   const pairs = own.pairs ?? headDim / 2;
@@ -150,7 +157,7 @@ function tables(core: Core, own: EncodingDefinition<any>, context: EncodingConte
     } catch (error) {
       const call = `Encoding: ${own.name}:${door}(${cell().join(', ')})`;
       if (error instanceof Unusable) return `${call} is ${error.what}; allowed: ${error.allowed}`;
-      return rememberCause(`${call} threw ${error}`, error);
+      return rememberCause(`${call} threw ${thrown(error)}`, error);
     }
   };
   // Results are gathered in an array of their own: if a function made the memory grow, a view of it would be gone.

@@ -72,7 +72,8 @@ class Encoder {
     in.integer("present", present, 0, 1 << 24, now);
     if (in.error()) return in.error().text;
     if (stack_.reads_tokens() && tokens_.size() != size_t(n))
-      return "tokens has " + shown(double(tokens_.size())) + " entries; allowed with '" + stack_.spec() + "', which looks at which tokens there are: " + shown(n);
+      return "tokens has " + shown(double(tokens_.size())) + " entries; allowed with '" + stack_.spec() +
+             "', which looks at which tokens there are (setTokens, --tokens): " + shown(n);
     Error e = positions ? stack_.plan(std::span<const double>(at<double>(positions), n), now, nullptr, plan_, tokens_.data())
                         : stack_.plan(n, now, nullptr, plan_, tokens_.data());
     return e.text;

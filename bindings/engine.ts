@@ -55,6 +55,8 @@ export interface AttentionOptions extends EncodingShape {
   offset?: number;
   positions?: ArrayLike<number>;
   x?: ArrayLike<number>;
+  /** Which tokens they are, one for each position, for encodings that look at them; with a made encoding use its setTokens(). */
+  tokens?: ArrayLike<number>;
 }
 
 /** One WebAssembly instance. Made by `load()`. */
@@ -124,15 +126,16 @@ export class Lengthwise {
    * @returns `[queries][heads][headDim]`
    */
   attention(q: ArrayLike<number>, k: ArrayLike<number>, v: ArrayLike<number>, options: AttentionOptions = {}): Float32Array<ArrayBuffer> {
-    check.keys('attention options', options, [...SHAPE_KEYS, 'encoding', 'offset', 'positions', 'x']);
-    const { encoding = 'nope', offset, positions, x, ...shape } = options;
+    check.keys('attention options', options, [...SHAPE_KEYS, 'encoding', 'offset', 'positions', 'x', 'tokens']);
+    const { encoding = 'nope', offset, positions, x, tokens, ...shape } = options;
     const call = Object.fromEntries(Object.entries({ offset, positions, x }).filter(([, value]) => value !== undefined));
     if (encoding instanceof Encoding) {
-      check.keys('attention options with a made encoding', shape, []);
+      check.keys('attention options with a made encoding', tokens === undefined ? shape : { ...shape, tokens }, []);
       return encoding.attention(q, k, v, call);
     }
     const made = this.encoding(encoding, shape);
     try {
+      if (tokens !== undefined) made.setTokens(tokens);
       return made.attention(q, k, v, call);
     } finally {
       made.dispose();

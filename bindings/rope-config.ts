@@ -64,6 +64,23 @@ export function ropeFromConfig(config: object, options: RopeConfigOptions = {}):
 export function ropeLayersFromConfig(config: object, options: Omit<RopeConfigOptions, 'layerType'> = {}): RopeConfig[] {
   check.keys('ropeLayersFromConfig options', options, ['pairing']);
   const own = textPart(record('config', config));
+  const layers = layersOf(own, options);
+  const turning = turningLayers(own, layers.length); // Llama 4, SmolLM3: some layers have no positions
+  return layers.map((layer, i) => (turning[i] ? layer : { ...layer, encoding: { name: 'nope' } }));
+}
+
+// no_rope_layers says 1 where a layer turns; no_rope_layer_interval n: every n-th layer does not.
+function turningLayers(own: Json, count: number): boolean[] {
+  const given = own.no_rope_layers;
+  const interval = size(own, ['no_rope_layer_interval']);
+  if (Array.isArray(given) && given.length) {
+    check.exactly('no_rope_layers', given.length, count, `${count} layers`);
+    return given.map((turns) => check.choice('no_rope_layers', String(Number(turns)), ['0', '1']) === '1');
+  }
+  return Array.from({ length: count }, (_, i) => !interval || (i + 1) % interval !== 0);
+}
+
+function layersOf(own: Json, options: Omit<RopeConfigOptions, 'layerType'>): RopeConfig[] {
   const types = own.layer_types;
   if (Array.isArray(types)) return types.map((layerType) => ropeFromConfig(own, { ...options, layerType: String(layerType) }));
   const layers = Array.from({ length: check.count('num_hidden_layers', own.num_hidden_layers ?? own.n_layer, 4096) }, (_, i) => i);
@@ -161,7 +178,7 @@ function rotaryDimOf({ config, block, where, headDim }: Source): number {
       if (value !== undefined) found.push([key, share(headDim, value)]);
     }
     const count = size(config, ['rotary_dim']);
-    if (count !== undefined) found.push(['rotary_dim', count]);
+    if (count !== undefined) found.push(['rotary_dim', share(1, count)]); // pairs turn
   }
   const [first, ...others] = found;
   for (const [name, dim] of others) {

@@ -26,7 +26,7 @@ for (const line of stepRates(await load())) console.log(line);
 if (process.argv.includes('--browsers')) {
   const script = `import { load } from '/dist/index.js'; import { stepRates } from '/tests/bench/steps.js';
     const started = performance.now(); const lw = await load(); const ready = performance.now() - started;
-    document.title = ['load to ready: ' + ready.toFixed(1) + ' ms', ...stepRates(lw)].join('\\n');`;
+    document.title = ['load to ready: ' + ready.toFixed(1) + ' ms', ...stepRates(lw)].join(' | ');`;
   const types = { js: 'text/javascript', mjs: 'text/javascript', wasm: 'application/wasm' };
   const server = createServer(({ url }, response) => {
     if (url === '/') return response.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html><script type="module" src="/script.js"></script>');
@@ -39,7 +39,7 @@ if (process.argv.includes('--browsers')) {
     if (browser.skip) { console.log(`${browser.name}: ${browser.skip}`); continue; }
     const page = await browser.open(`http://127.0.0.1:${server.address().port}/`);
     await page.waitFor(() => document.title !== '', { timeout: 300_000 });
-    console.log(`${browser.name}\n${await page.evaluate(() => document.title)}`);
+    console.log(`${browser.name}\n${(await page.evaluate(() => document.title)).replaceAll(' | ', '\n')}`);
     await page.close();
   }
   server.close();

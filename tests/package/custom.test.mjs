@@ -125,6 +125,23 @@ test('options, and the shape', () => {
   });
 });
 
+test('an object of a class', () => {
+  class Steep {
+    name = 'steep';
+    #slope = 2;
+    bias(head, distance) { return -this.#slope * distance; }
+  }
+  own(new Steep(), (name) => assert.deepEqual([...lw.encoding(name, { heads: 1, headDim: 4 }).bias(2)].slice(2), [-2, 0]));
+});
+
+test('whatever is thrown arrives as text', () => {
+  for (const what of [Symbol('oh'), Object.create(null)]) {
+    own({ name: 'throws', bias() { throw what; } }, (name) => {
+      assert.throws(() => lw.encoding(name, { heads: 1, headDim: 4 }).bias(2), { name: 'EncodingError', message: /throws:bias\(0, .*\) threw/ });
+    });
+  }
+});
+
 test('what is wrong with a definition is said at once', () => {
   const wrong = (change, kind, ...words) => fails(() => lw.register({ ...alibi, ...change }), kind, ...words);
   for (const name of ['', 'Mine', 'my-own', '1st', 'a b', 'rope:base']) wrong({ name }, RangeError, `"${name}"`, 'a to z');

@@ -200,6 +200,10 @@ test('encodings that look at tokens are told which', () => {
     e.setTokens([65, 49, 50, 65]);
     assert.deepEqual([...e.positions(4)], [0, 1, 2, 0]);
     assert.throws(() => e.setTokens([-1]), RangeError);
+    const ones = new Float32Array(4).fill(1);
+    const options = { encoding: 'digits+alibi', heads: 1, headDim: 1, tokens: [65, 49, 50, 65] };
+    assert.deepEqual(lw.attention(ones, ones, ones, options), ones);
+    assert.throws(() => lw.attention(ones, ones, ones, { ...options, tokens: undefined }), /setTokens/);
   });
 });
 

@@ -142,11 +142,23 @@ test('the pairing of a model type, as its code in transformers has it (tests/ora
   assert.throws(() => pairing({ rope_interleave: 'yes' }), TypeError);
 });
 
+test('layers without positions (Llama 4, SmolLM3)', () => {
+  const config = { hidden_size: 64, num_attention_heads: 4, max_position_embeddings: 128, num_hidden_layers: 4 };
+  const names = (more) => ropeLayersFromConfig({ ...config, ...more }).map((layer) => layer.encoding.name);
+  assert.deepEqual(names({ no_rope_layers: [1, 1, 1, 0] }), ['rope', 'rope', 'rope', 'nope']);
+  assert.deepEqual(names({ no_rope_layer_interval: 2 }), ['rope', 'nope', 'rope', 'nope']);
+  assert.throws(() => names({ no_rope_layers: [1] }), /no_rope_layers has 1 elements/);
+  assert.equal(ropeFromConfig({ ...config, rotary_dim: 5 }).rotaryDim, 4);
+});
+
 test('rows of q and k move between the pairings; k by its own heads (huggingface/transformers#31788)', () => {
   const rows = [0, 1, 2, 3, 4, 5, 6, 7];
   const k = { headDim: 4, columns: 1, from: 'interleaved', to: 'half' };
   assert.deepEqual(permuteRotaryRows(rows, { ...k, heads: 2 }), [0, 2, 1, 3, 4, 6, 5, 7]);
   assert.throws(() => permuteRotaryRows(rows, { ...k, heads: 4 }), /data has 8 elements; \[4 heads · 4\]\[1\] needs 16/);
+  const file = Buffer.from(rows); // its slice() shares memory
+  assert.deepEqual([...permuteRotaryRows(file, { ...k, heads: 2 })], [0, 2, 1, 3, 4, 6, 5, 7]);
+  assert.deepEqual([...file], rows);
   const weights = Float32Array.from({ length: 8 * 3 }, (_, i) => i);
   const there = permuteRotaryRows(weights, { ...k, heads: 2, columns: 3 });
   assert.deepEqual([...there.subarray(3, 9)], [6, 7, 8, 3, 4, 5]);
