@@ -102,7 +102,9 @@ export class Encoding extends Handle<NativeEncoder> {
   constructor(core: Core, spec: EncodingSpec, shape: EncodingShape = {}) {
     const request = shapeRequest(shape);
     const seed = check.integer('seed', shape.seed ?? 0, 0);
-    super(made(core.Encoder.make(specText(spec), request, seed), core), 'encoding');
+    const text = specText(spec);
+    if (text.includes('|')) throw new RangeError(`encoding is '${check.shorten(text)}'; allowed here: one stack, without |, which separates the layers of a model`);
+    super(made(core.Encoder.make(text, request, seed), core), 'encoding');
     this.#core = core;
     this.#shape = request;
     try {

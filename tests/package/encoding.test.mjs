@@ -185,6 +185,10 @@ test('learned parameters can be replaced', () => {
   });
 });
 
+test('layers are for models', () => {
+  assert.throws(() => lw.encoding('window:width=4|rope'), { name: 'RangeError', message: /encoding is 'window:width=4\|rope'; allowed here: one stack/ });
+});
+
 test('parameters of one name say whose they are', () => {
   using(lw.encoding('forget_gate+content_bias+alibi', { width: 4, heads: 1 }), (e) => {
     assert.deepEqual(Object.keys(e.parameters), ['forget_gate.weight', 'bias', 'content_bias.weight']);
