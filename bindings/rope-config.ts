@@ -95,6 +95,11 @@ function read(config: Json, block: Json, where: string, options: RopeConfigOptio
   const headDim = size(config, ['qk_rope_head_dim']) ?? size(config, ['head_dim']) ?? derived(width, heads);
   const original = size(block, ['original_max_position_embeddings'], where) ?? size(config, ['original_max_position_embeddings']);
   const source: Source = { config, block, where, headDim, original };
+  if (config.alibi === true) throw new RangeError('alibi is true; allowed: a config of a model that rotates');
+  const kind = config.position_embedding_type;
+  if (kind !== undefined && kind !== null && !/^(rope|rotary)$/.test(String(kind))) {
+    throw new RangeError(`position_embedding_type is ${check.describe(kind)}; allowed: a config of a model that rotates, 'rope' or 'rotary'`);
+  }
   const type = typeOf(block, where);
   const theta = number(block, ['rope_theta'], where) ?? number(config, ['rope_theta', 'rotary_emb_base']) ?? 10000;
   const rotaryDim = rotaryDimOf(source);

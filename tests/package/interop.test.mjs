@@ -149,6 +149,9 @@ test('layers without positions (Llama 4, SmolLM3)', () => {
   assert.deepEqual(names({ no_rope_layer_interval: 2 }), ['rope', 'nope', 'rope', 'nope']);
   assert.throws(() => names({ no_rope_layers: [1] }), /no_rope_layers has 1 elements/);
   assert.equal(ropeFromConfig({ ...config, rotary_dim: 5 }).rotaryDim, 4);
+  assert.throws(() => ropeFromConfig({ ...config, alibi: true }), /alibi is true/);
+  assert.throws(() => ropeFromConfig({ ...config, position_embedding_type: 'absolute' }), /position_embedding_type is .*absolute/);
+  assert.equal(ropeFromConfig({ ...config, alibi: false, position_embedding_type: 'rotary' }).encoding.name, 'rope');
 });
 
 test('rows of q and k move between the pairings; k by its own heads (huggingface/transformers#31788)', () => {
