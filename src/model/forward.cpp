@@ -292,6 +292,7 @@ Error Transformer::feed(const int* tokens, int count, float* out) {
     if (!e && mixes) e = mix(pass, next);
     if (!e) continue;
     for (auto& cache : decoding_.layers) cache.truncate(cached());
+    if (stacks_[0].mixer()) decoding_.planned = 0;  // its rows are ahead of the tokens: all is made anew next time
     return e;
   }
   decoding_.tokens.insert(decoding_.tokens.end(), tokens, tokens + count);
