@@ -1,8 +1,10 @@
 // A ReLU network with one hidden layer that reads one number is a broken line in that number: between two neighbouring
-// kinks each output is slope·x + offset. Long rows of numbers cost one multiplication for each output that way.
+// kinks each output is slope·x + offset. Long rows of numbers cost one multiplication for each output that way, and their
+// gradient two sums for each piece, which then go to the parameters.
 #pragma once
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <span>
 #include <vector>
 
@@ -16,53 +18,122 @@ class BrokenLine {
   // network: weight [hidden][1], bias [hidden], weight [out][hidden], bias [out], as Perceptron has them. Rebuilds only what
   // the parameters have changed.
   void follow(std::span<const Parameter> network) {
-    std::vector<float> now;
-    for (const Parameter& p : network) now.insert(now.end(), p.value, p.value + p.size());
-    if (now == kept_) return;
-    kept_ = std::move(now);
-    const int hidden = network[0].rows, out = network[2].rows;
+    if (!changed(network)) return;
+    const size_t hidden = network[0].rows;
+    outputs_ = network[2].rows;
     const float *w = network[0].value, *b = network[1].value;
-    kinks_.clear(), pieces_.clear();
-    for (int u = 0; u < hidden; u++) if (w[u] != 0) kinks_.push_back(-double(b[u]) / w[u]);
+    kinks_.clear(), units_.clear();
+    for (size_t u = 0; u < hidden; u++) if (const float kink = -b[u] / w[u]; std::isfinite(kink)) kinks_.push_back(kink);
     std::sort(kinks_.begin(), kinks_.end());
-    for (size_t n = 0; n <= kinks_.size(); n++) {
-      const double low = n ? kinks_[n - 1] : kinks_.empty() ? 0 : kinks_[0] - 2, high = n < kinks_.size() ? kinks_[n] : low + 2;
-      const double middle = (low + high) / 2;
-      for (int o = 0; o < out; o++) {
-        double slope = 0, offset = network[3].value[o];
-        for (int u = 0; u < hidden; u++) {
-          if (w[u] * middle + b[u] <= 0) continue;
-          const double factor = network[2].value[o * hidden + u];
-          slope += factor * w[u], offset += factor * b[u];
-        }
-        pieces_.push_back({float(slope), float(offset)});
-      }
-    }
-    outputs_ = out;
+    const size_t count = kinks_.size() + 1;
+    for (size_t u = 0; u < hidden; u++) units_.push_back(active(w[u], b[u]));
+    pieces_.assign(count * outputs_, {});
+    for (size_t p = 0; p < count; p++)
+      for (size_t o = 0; o < outputs_; o++) pieces_[p * outputs_ + o] = piece(network, p, o);
   }
 
   // y [out][n] += network of x [n]; stride: floats from one output to the next.
   void forward(const float* x, size_t n, float* y, size_t stride) const {
-    for (size_t m = 0, end; m < n; m = end) {
-      const auto above = std::upper_bound(kinks_.begin(), kinks_.end(), x[m]);
-      const double low = above == kinks_.begin() ? -INFINITY : above[-1], high = above == kinks_.end() ? INFINITY : *above;
-      for (end = m + 1; end < n && low <= x[end] && x[end] < high;) end++;
-      const Piece* piece = &pieces_[size_t(above - kinks_.begin()) * outputs_];
+    each_run(x, n, [&](size_t p, size_t first, size_t count) {
       for (size_t o = 0; o < outputs_; o++) {
-        const simd::f32x4 slope = simd::splat(piece[o].slope), offset = simd::splat(piece[o].offset);
+        const auto [slope, offset] = pieces_[p * outputs_ + o];
         float* out = y + o * stride;
-        simd::each(end - m, [&](size_t i, auto at) {
-          at.store(out + m + i, at.load(out + m + i) + simd::madd(slope, at.load(x + m + i), offset));
-        });
+        for (size_t m = first; m < first + count; m++) out[m] += slope * x[m] + offset;  // runs are too short for simd::each
       }
-    }
+    });
+  }
+
+  // dy [out][n] → gradients of the network's parameters (accumulated) and dx [n] (written).
+  void backward(std::span<Parameter> network, const float* x, size_t n, const float* dy, size_t stride, float* dx) {
+    sums_.assign(outputs_ + pieces_.size(), {});
+    Sum* sums = sums_.data() + outputs_;
+    std::fill_n(dx, n, 0.f);
+    each_run(x, n, [&](size_t p, size_t first, size_t count) {
+      for (size_t o = 0; o < outputs_; o++) {
+        const simd::f32x4 slope = simd::splat(pieces_[p * outputs_ + o].slope);
+        simd::f32x4 by_slope = simd::zero(), by_offset = simd::zero();
+        simd::each(count, [&](size_t i, auto at) {
+          const simd::f32x4 d = at.load(dy + o * stride + first + i);
+          by_slope = simd::madd(d, at.load(x + first + i), by_slope), by_offset += d;
+          at.store(dx + first + i, simd::madd(slope, d, at.load(dx + first + i)));
+        });
+        sums[p * outputs_ + o].slope += simd::sum(by_slope), sums[p * outputs_ + o].offset += simd::sum(by_offset);
+      }
+    });
+    to_network(network);
   }
 
  private:
-  struct Piece { float slope, offset; };
+  struct Piece { float slope = 0, offset = 0; };
+  struct Sum { double slope = 0, offset = 0; };
+  struct Unit { size_t from, to; };  // the pieces on which it is active
+
+  bool changed(std::span<const Parameter> network) {
+    size_t at = 0;
+    bool same = !kept_.empty();
+    for (const Parameter& p : network) {
+      same = same && std::memcmp(p.value, &kept_[at], p.size() * sizeof(float)) == 0;
+      at += p.size();
+    }
+    if (same) return false;
+    kept_.clear();
+    for (const Parameter& p : network) kept_.insert(kept_.end(), p.value, p.value + p.size());
+    return true;
+  }
+  // A weight that is not finite spoils all pieces, as it would the network.
+  Unit active(float w, float b) const {
+    const float kink = -b / w;
+    if (w == 0 && !(b > 0)) return {0, 0};
+    if (!std::isfinite(kink)) return {0, kinks_.size() + 1};
+    const auto [from, to] = std::equal_range(kinks_.begin(), kinks_.end(), kink);
+    return w > 0 ? Unit{size_t(to - kinks_.begin()), kinks_.size() + 1} : Unit{0, size_t(from - kinks_.begin()) + 1};
+  }
+  Piece piece(std::span<const Parameter> network, size_t p, size_t o) const {
+    double slope = 0, offset = network[3].value[o];
+    for (size_t u = 0; u < units_.size(); u++) {
+      if (p < units_[u].from || p >= units_[u].to) continue;
+      const double factor = network[2].value[o * units_.size() + u];
+      slope += factor * network[0].value[u], offset += factor * network[1].value[u];
+    }
+    return {float(slope), float(offset)};
+  }
+
+  // f(piece, first, count): neighbours that lie on one piece.
+  template <class F>
+  void each_run(const float* x, size_t n, F f) const {
+    for (size_t m = 0, end; m < n; m = end) {
+      const auto above = std::upper_bound(kinks_.begin(), kinks_.end(), x[m]);
+      const float low = above == kinks_.begin() ? -INFINITY : above[-1], high = above == kinks_.end() ? INFINITY : *above;
+      for (end = m + 1; end < n && low <= x[end] && x[end] < high;) end++;
+      f(size_t(above - kinks_.begin()), m, end - m);
+    }
+  }
+
+  // sums_, the gradients of the pieces after a row of zeros, become running totals: what a unit gathers is a difference.
+  void to_network(std::span<Parameter> network) {
+    const size_t hidden = units_.size(), O = outputs_;
+    Sum* total = sums_.data();  // [pieces + 1][out]
+    for (size_t n = O; n < sums_.size(); n++) total[n].slope += total[n - O].slope, total[n].offset += total[n - O].offset;
+    for (size_t o = 0; o < O; o++) network[3].gradient[o] += float(total[pieces_.size() + o].offset);
+    for (size_t u = 0; u < hidden; u++) {
+      const Unit unit = units_[u];
+      double dw = 0, db = 0;
+      for (size_t o = 0; o < O; o++) {
+        const Sum *from = total + unit.from * O + o, *to = total + unit.to * O + o;
+        const double slope = to->slope - from->slope, offset = to->offset - from->offset;
+        const float factor = network[2].value[o * hidden + u];
+        network[2].gradient[o * hidden + u] += float(network[0].value[u] * slope + network[1].value[u] * offset);
+        dw += factor * slope, db += factor * offset;
+      }
+      network[0].gradient[u] += float(dw), network[1].gradient[u] += float(db);
+    }
+  }
+
   std::vector<float> kept_;     // the parameters that the rest was made from
-  std::vector<double> kinks_;   // rising
+  std::vector<float> kinks_;    // rising
+  std::vector<Unit> units_;
   std::vector<Piece> pieces_;   // [kinks + 1][out]
+  std::vector<Sum> sums_;       // [1 + pieces][out]
   size_t outputs_ = 0;
 };
 

@@ -53,6 +53,7 @@ enum class Side { query, key };
 struct Bias {
   Buffer<float> table;  // empty: the door is closed
   ptrdiff_t head_stride = 0, row_stride = 0, origin = 0;
+  bool triangular = false;  // dense, with zeros in the keys after each query
   ptrdiff_t index(int head, int query) const { return head * head_stride + query * row_stride + origin; }
   const float* row(int head, int query) const { return table.data() + index(head, query); }
 };

@@ -237,12 +237,16 @@ bool Stack::each_stretch(const Plan& plan, F f) {
   double step = 0;
   if (!dense) equal_steps(plan.positions, step);
   for (int i = dense ? 0 : N - 1; i < N; i++) {
-    size_t count = dense && plan.causal ? size_t(i) + 1 : longest;
-    for (size_t m = 0, z = plan.zones.size(); m < count; m++) {
-      while (z > 1 && int(m) >= plan.zones[z - 2].first[i]) z--;
-      numbers_[m] = !dense ? (double(N) - 1 - double(m)) * step
-                    : z ? plan.zones[z - 1].query[i] - plan.zones[z - 1].key[m] : plan.positions[i] - plan.positions[m];
-    }
+    const size_t count = dense && plan.causal ? size_t(i) + 1 : longest;
+    if (!dense)
+      for (size_t m = 0; m < count; m++) numbers_[m] = (double(N) - 1 - double(m)) * step;
+    else if (plan.zones.empty())
+      for (size_t m = 0; m < count; m++) numbers_[m] = plan.positions[i] - plan.positions[m];
+    else
+      for (size_t m = 0, z = plan.zones.size(); m < count; m++) {
+        while (z > 1 && int(m) >= plan.zones[z - 2].first[i]) z--;
+        numbers_[m] = plan.zones[z - 1].query[i] - plan.zones[z - 1].key[m];
+      }
     f(dense ? plan.positions[i] : 0, std::span<const double>(numbers_.data(), count), dense ? size_t(i) * N : 0);
   }
   return true;
@@ -250,7 +254,9 @@ bool Stack::each_stretch(const Plan& plan, F f) {
 
 Error Stack::plan_bias(Plan& out) {
   Bias& b = out.bias;
-  b.table.clear();
+  const size_t size_before = b.table.size();
+  const bool was_triangular = b.triangular;
+  b.table.clear(), b.triangular = false;
   if (!opens(doors(), Door::bias)) return {};
   const int64_t N = out.length, H = shape_.heads;
   double step = 0;
@@ -259,16 +265,19 @@ Error Stack::plan_bias(Plan& out) {
   const int64_t head = by_distance ? 2 * N - 1 : N * N;
   if (!sized(b.table, H, head, padding)) return out_of_memory("the score bias", 4.0 * H * head);
   std::fill_n(b.table.end() - padding, padding, 0.f);
+  const bool triangular = !by_distance && out.causal;
+  const bool zeros_stand = triangular && was_triangular && size_before == b.table.size() && b.row_stride == N;
   b.head_stride = ptrdiff_t(head), b.row_stride = by_distance ? -1 : ptrdiff_t(N), b.origin = by_distance ? ptrdiff_t(N) - 1 : 0;
   bool fits = each_stretch(out, [&](double query, std::span<const double> distances, size_t at) {
     const size_t n = distances.size();
     std::fill_n(floats_.data(), n * H, 0.f);
     for (auto& e : encodings_) if (opens(e->descriptor().doors, Door::bias)) e->bias(query, distances, floats_.data());
-    for (int h = 0; h < H; h++) {  // and zeros where a causal row ends
-      float* row = std::copy_n(floats_.data() + h * n, n, b.table.data() + h * head + at);
-      std::fill_n(row, (by_distance ? head : N) - int64_t(n), 0.f);
+    for (int h = 0; h < H; h++) {  // and zeros where a causal row ends, unless they are there from last time
+      float* end = std::copy_n(floats_.data() + h * n, n, b.table.data() + h * head + at);
+      if (!zeros_stand) std::fill_n(end, (by_distance ? head : N) - int64_t(n), 0.f);
     }
   });
+  b.triangular = fits && triangular;
   return fits ? Error{} : out_of_memory("the score bias", 4.0 * H * N);
 }
 

@@ -205,6 +205,18 @@ TEST_CASE("planning again gives the same bits in the same memory") {
   CHECK(plan.embedding_scale == 1);
 }
 
+TEST_CASE("a dense bias is zero past a causal query, whatever stood in its memory") {
+  BoundStack causal("fire", shape(3, 4, 12, 8)), open("fire", shape(3, 4, 12, 8, false));
+  const Plan fresh = causal.plan(17);
+  Plan plan = open.plan(17);
+  for (auto* bound : {&causal, &causal, &open, &causal}) {
+    REQUIRE(!bound->stack.plan(17, 0, nullptr, plan));
+    if (bound == &open) continue;
+    CHECK(std::equal(fresh.bias.table.begin(), fresh.bias.table.end(), plan.bias.table.begin(), plan.bias.table.end()));
+    for (int i = 0; i < 17; i++) CHECK(std::all_of(plan.bias.row(1, i) + i + 1, plan.bias.row(1, i) + 17, [](float b) { return b == 0; }));
+  }
+}
+
 TEST_CASE("everything is finite at far positions, or refused") {
   for (auto& spec : all()) {
     CAPTURE(spec);

@@ -3,7 +3,9 @@
 // i is the position of the query, L the length trained on. One set for all layers (the paper's FIRE-S). c starts at 0.1, m
 // at 1, weights and biases U(−1/√in, 1/√in).
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 
 #include "position/broken_line.h"
 #include "position/catalogue.h"
@@ -22,7 +24,8 @@ struct Fire {
       .differs = "The paper also trains a network for each layer; here, as in its FIRE-S, one serves all.",
       .differs_zh = "论文也试过每层一个网络；这里与其 FIRE-S 相同，所有层共用一个。"};
 
-  Fire(const Options&, const Shape& s) : length_(s.trained_length), network_({1, 32, s.heads}, Perceptron::relu, parameters) {
+  Fire(const Options&, const Shape& s) : length_(s.trained_length) {
+    Perceptron({1, 32, s.heads}, Perceptron::relu, parameters);  // a broken line in its one input, and run as that
     parameters.push_back({Parameter::uniform, "c", 1, 1, 0.1, 0.1});
     parameters.push_back({Parameter::one, "m", 1, 1});
   }
@@ -32,7 +35,7 @@ struct Fire {
     return std::any_of(positions.begin(), positions.end(), [&](double p) { return p > threshold(); });
   }
   void bias(double query, std::span<const double> distances, float* out) {
-    line_.follow(std::span(parameters).first(4));
+    line_.follow(network());
     each_part(query, distances, [&](size_t first, const float* x, size_t count) {
       line_.forward(x, count, out + first, distances.size());
     });
@@ -40,15 +43,16 @@ struct Fire {
   void bias_backward(double query, std::span<const double> distances, const float* gradient) {
     const double reach = std::max(query, threshold()), below = psi(reach) + 1e-6;
     double dc = 0, dreach = 0;
+    line_.follow(network());
     each_part(query, distances, [&](size_t first, const float* x, size_t count) {
       float dx[part];
-      network_.backward(x, 0, count, gradient + first, distances.size(), dx);
+      line_.backward(network(), x, count, gradient + first, distances.size(), dx);
       for (size_t n = 0; n < count; n++) {
-        dc += dx[n] / below * (slope_c(distances[first + n]) - x[n] * slope_c(reach));
+        dc += dx[n] / below * slope_c(distances[first + n]);
         dreach -= dx[n] / below * x[n];
       }
     });
-    c().gradient[0] += float(dc);
+    c().gradient[0] += float(dc + dreach * slope_c(reach));
     if (query > threshold()) return;
     const double c_size = std::fabs(c().value[0]), slope_m = std::copysign(length_ * c_size / (1 + c_size * reach), m().value[0]);
     m().gradient[0] += float(dreach * slope_m);
@@ -57,23 +61,29 @@ struct Fire {
   std::vector<Parameter> parameters;
 
  private:
-  static constexpr size_t part = 256;
+  static constexpr size_t part = 1024;
+  static constexpr int whole_reach = 4096;
 
+  std::span<Parameter> network() { return std::span(parameters).first(4); }
   Parameter& c() { return parameters[4]; }
   Parameter& m() { return parameters[5]; }
   double psi(double z) { return std::log1p(std::fabs(c().value[0] * z)); }
-  // The distances of most rows are whole: ψ of these is computed once.
+  // The distances of most rows are whole: ψ of these is computed once, ψ(reach) … ψ(0) … ψ(−reach).
   void keep_whole() {
     if (kept_c_ == c().value[0]) return;
     kept_c_ = c().value[0];
-    whole_.resize(4096);
-    for (size_t z = 0; z < whole_.size(); z++) whole_[z] = psi(double(z));
+    whole_.resize(2 * whole_reach + 1);
+    for (int z = 0; z <= whole_reach; z++) whole_[whole_reach - z] = whole_[whole_reach + z] = float(psi(z));
   }
-  double fast_psi(double z) {
-    const double size = std::fabs(z);
-    if (size >= double(whole_.size())) return psi(z);
-    const int near = int(size);
-    return near == size ? whole_[near] : psi(z);
+  float fast_psi(double z) {
+    return std::fabs(z) <= whole_reach && z == int(z) ? whole_[whole_reach - int(z)] : float(psi(z));
+  }
+  // Where whole distances fall by one, as along most rows, ψ of them all stands in whole_ already.
+  const float* kept_row(const double* z, size_t count) {
+    if (!(std::fabs(z[0]) <= whole_reach && z[0] == int(z[0]) && z[0] - double(count) >= -whole_reach)) return nullptr;
+    uint64_t off = 0;
+    for (int n = 0; n < int(count); n++) off |= std::bit_cast<uint64_t>(z[n] - (z[0] - n));
+    return off ? nullptr : &whole_[whole_reach - int(z[0])];
   }
   double slope_c(double z) {  // dψ/dc
     const double c_size = std::fabs(c().value[0]), z_size = std::fabs(z);
@@ -85,19 +95,20 @@ struct Fire {
   template <class F>
   void each_part(double query, std::span<const double> distances, F f) {
     keep_whole();
-    const double factor = 1 / (psi(std::max(query, threshold())) + 1e-6);
+    const float factor = float(1 / (psi(std::max(query, threshold())) + 1e-6));
     float x[part];
     for (size_t first = 0, count; first < distances.size(); first += count) {
+      const double* z = &distances[first];
       count = std::min(part, distances.size() - first);
-      for (size_t n = 0; n < count; n++) x[n] = float(fast_psi(distances[first + n]) * factor);
+      const float* kept = kept_row(z, count);
+      for (size_t n = 0; n < count; n++) x[n] = (kept ? kept[n] : fast_psi(z[n])) * factor;
       f(first, x, count);
     }
   }
   double length_;
-  Perceptron network_;
-  BrokenLine line_;            // the network once more, for speed
-  float kept_c_ = NAN;         // the c that whole_ was made with
-  std::vector<double> whole_;  // ψ(0), ψ(1) …
+  BrokenLine line_;           // the network
+  float kept_c_ = NAN;        // the c that whole_ was made with
+  std::vector<float> whole_;  // [2·whole_reach + 1]
 };
 
 }  // namespace
