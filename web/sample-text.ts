@@ -19,14 +19,15 @@ function addresses(part: Part): string {
 }
 
 export function sampleText(): Plugin {
-  let serving = false;
+  let serving = false, offline = false;
   return {
     name: 'sample-text',
-    configResolved(config) { serving = config.command === 'serve'; },
+    configResolved(config) { serving = config.command === 'serve', offline = config.mode === 'offline'; },
     resolveId: (id) => (id === name ? `\0${name}` : undefined),
     load(id) {
       if (id !== `\0${name}`) return;
       const url = (part: Part) => {
+        if (offline) return JSON.stringify(`data:text/plain;base64,${Buffer.from(addresses(part)).toString('base64')}`);
         if (serving) return JSON.stringify(`/sample/${part}.txt`);
         const asset = this.emitFile({ type: 'asset', name: `addresses-${part}.txt`, source: addresses(part) });
         return `import.meta.ROLLUP_FILE_URL_${asset}`;

@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
-import { defineConfig, type BuildOptions } from 'vite';
+import { defineConfig, type BuildOptions, type UserConfig } from 'vite';
 import { encodingHeaders } from './encoding-headers.mjs';
+import { offline, offlineWorker } from './offline.mjs';
 import { sampleText } from './sample-text.ts';
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
@@ -10,15 +11,26 @@ const rollupOptions: BuildOptions['rollupOptions'] = {
   onwarn(warning, warn) { if (!warning.message.includes('has been externalized for browser compatibility')) warn(warning); },
 };
 
-export default defineConfig({
+const common: UserConfig = {
   root: here('.'),
   base: './', // the page works in any folder of any server
-  plugins: [sampleText(), encodingHeaders()],
   resolve: { alias: { lengthwise: here('../dist/index.js') } },
+};
+const build: BuildOptions = { outDir: here('../dist/web'), target: 'es2022' };
+
+const site: UserConfig = {
+  ...common,
+  plugins: [sampleText(), encodingHeaders()],
   server: { fs: { allow: [here('..')] } },
   worker: { format: 'es', rollupOptions },
-  build: {
-    rollupOptions: { ...rollupOptions, input: [here('index.html'), here('encodings.html')] },
-    outDir: here('../dist/web'), emptyOutDir: true, target: 'es2022', chunkSizeWarningLimit: 700,
-  },
-});
+  build: { ...build, emptyOutDir: true, chunkSizeWarningLimit: 700, rollupOptions: { ...rollupOptions, input: [here('index.html'), here('encodings.html')] } },
+};
+
+const oneFile: UserConfig = {
+  ...common,
+  plugins: [sampleText(), encodingHeaders(), offline()],
+  worker: { format: 'iife', rollupOptions, plugins: () => [offlineWorker()] },
+  build: { ...build, emptyOutDir: false, chunkSizeWarningLimit: 8000, modulePreload: false, rollupOptions: { ...rollupOptions, input: here('lengthwise.html') } },
+};
+
+export default defineConfig(({ mode }) => (mode === 'offline' ? oneFile : site));

@@ -168,11 +168,13 @@ async function bundleEntries() {
 
 async function buildPage() {
   if (!existsSync(at('web')) || !readdirSync(at('web')).some((name) => /^vite\.config\./.test(name))) return;
-  await once('page', { inputs: ['web', 'dist', 'src/position/encodings', 'node_modules/.package-lock.json'], output: 'dist/web/index.html', skip: /\/dist\/web$/ }, async () => {
+  await once('page', { inputs: ['web', 'dist', 'src/position/encodings', 'node_modules/.package-lock.json'], output: 'dist/web/lengthwise.html', skip: /\/dist\/web$/ }, async () => {
     say('building the page');
-    await run(bin('vite'), ['build', 'web', '--logLevel', 'warn'], { cwd: project }).catch((error) => {
-      throw new Problem(`${error.message}\nThe page in web/ does not build: see the messages above.`);
-    });
+    for (const mode of ['production', 'offline']) {
+      await run(bin('vite'), ['build', 'web', '--mode', mode, '--logLevel', 'warn'], { cwd: project }).catch((error) => {
+        throw new Problem(`${error.message}\nThe page in web/ does not build: see the messages above.`);
+      });
+    }
   });
 }
 

@@ -4,6 +4,7 @@ import { base, type Door } from './theme.ts';
 import { Localised } from './localised.ts';
 import { shortTitle, titleOf, type Wardrobe } from './dress.ts';
 import { linked } from './paper.ts';
+import { places } from './places.ts';
 import { defaults } from './settings.ts';
 import type { Descriptor } from './engine.ts';
 import './block.ts';
@@ -94,7 +95,7 @@ export class EncodingPicker extends Localised {
         <dt>${t.pastL}</dt><dd>${zh ? d.past_note_zh : d.past_note}</dd>
         <dt>${t.paper}</dt><dd>${linked(d.paper)}</dd>
       </dl>${d.learned ? html`<p class="quiet">${t.learned}</p>` : nothing}
-      <p><a href="./encodings.html#${d.name}">${t.docs.more}</a></p>`;
+      <p><a href="${places.encodings}#${d.name}">${t.docs.more}</a></p>`;
   }
 
   private get popover_(): HTMLElement { return this.renderRoot.querySelector('#about')!; }

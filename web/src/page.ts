@@ -1,7 +1,8 @@
-import { html } from 'lit';
+import { html, nothing } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import { Site } from './site.ts';
 import { catalogue } from './engine.ts';
+import { places } from './places.ts';
 import { fromHash, mayStart, toHash, type Settings } from './settings.ts';
 import './experiment.ts';
 
@@ -49,7 +50,8 @@ export class Page extends Site {
   override render() {
     const { t } = this;
     return html`
-      ${this.bar(html`<h1>lengthwise</h1>`, html`<a class="link" href="./encodings.html">${t.docs.title}</a>
+      ${this.bar(html`<h1>lengthwise</h1>`, html`<a class="link" href=${places.encodings}>${t.docs.title}</a>
+        ${places.file ? html`<a class="link" href=${places.file} download>${t.keepFile}</a>` : nothing}
         <button class="link" @click=${this.copyLink}><span role="status">${this.copied ? t.linkCopied : t.copyLink}</span></button>`)}
       <main>${this.settings ? html`<lengthwise-experiment .lang=${this.lang} .settings=${this.settings} .autostart=${this.autostart}
         @lw-settings=${this.keepLink}></lengthwise-experiment>` : ''}</main>`;

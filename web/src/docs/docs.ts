@@ -4,6 +4,7 @@ import type { Lengthwise } from 'lengthwise';
 import { doors, type Door } from '../theme.ts';
 import { Site } from '../site.ts';
 import { titleOf } from '../dress.ts';
+import { places } from '../places.ts';
 import { engine, type Descriptor } from '../engine.ts';
 import './entry.ts';
 import './options.ts';
@@ -78,8 +79,8 @@ export class Docs extends Site {
 
   override render() {
     const { t, shown } = this;
-    const name = html`<a href="./index.html">lengthwise</a>`;
-    return html`${this.bar(shown ? html`<strong>${name}</strong>` : html`<h1>${name}</h1>`, html`<a class="link" href="./index.html">${t.docs.toLab}</a>`)}
+    const name = html`<a href=${places.lab}>lengthwise</a>`;
+    return html`${this.bar(shown ? html`<strong>${name}</strong>` : html`<h1>${name}</h1>`, html`<a class="link" href=${places.lab}>${t.docs.toLab}</a>`)}
       <main>${this.problem ? html`<p class="error" role="alert">${this.problem}</p>` : nothing}
         ${!this.lengthwise ? nothing : shown ? this.one(shown, this.lengthwise) : this.all()}</main>`;
   }

@@ -7,6 +7,7 @@ import { Localised } from '../localised.ts';
 import { defaults, toHash } from '../settings.ts';
 import { titleOf } from '../dress.ts';
 import { linked } from '../paper.ts';
+import { places } from '../places.ts';
 import type { Descriptor } from '../engine.ts';
 import { heads, pictures, tokensOf, trainedLength, type Picture, type Scene } from './pictures.ts';
 import { mostContentTokens } from './content.ts';
@@ -149,7 +150,7 @@ export class Entry extends Localised {
     const { docs } = this.t, { descriptor: d } = this;
     const spec = d.doors.includes('ids') ? `${this.spec}+rope` : this.spec; // numbers alone do nothing
     const javaScript = `import { load } from 'lengthwise';\nconst lw = await load();\nconst encoding = lw.encoding('${spec}', { heads: 4, headDim: 64 });`;
-    const experiment = `./index.html${toHash({ ...defaults, encodings: [...new Set(['nope', 'rope', spec])] })}`;
+    const experiment = `${places.lab}${toHash({ ...defaults, encodings: [...new Set(['nope', 'rope', spec])] })}`;
     const use = (title: string, code: string) => html`<h3>${title}</h3><pre class="use">${code.split('\n').map((line) => html`<span>${line}</span>`)}</pre>`;
     return html`<div class="uses">${use(docs.asSpec, spec)}${use(docs.inJavaScript, javaScript)}${use(docs.onCommandLine, `npx lengthwise compare --encodings '${[...new Set(['nope', spec])].join(',')}'`)}</div>
       <p class="try"><a class="link" href=${experiment}>${docs.tryIt}</a></p>`;
