@@ -14,6 +14,13 @@ export interface RopeConfig {
   theta: number;
   /** How many dimensions of a head turn. */
   rotaryDim: number;
+  /**
+   * Of a model that turns pairs by frame, row and column (`mrope_section`, in equal shares): with `rows`, `columns` and `text`
+   * added, `[grid, encoding]` is what an image needs. Text alone needs `encoding` only.
+   */
+  grid?: EncodingTerm;
+  /** What of the config `encoding` does not say. */
+  notice?: string;
 }
 
 export type RopeType = 'default' | 'linear' | 'dynamic' | 'ntk' | 'yarn' | 'longrope' | 'llama3' | 'proportional';
@@ -82,7 +89,11 @@ function turningLayers(own: Json, count: number): boolean[] {
 
 function layersOf(own: Json, options: Omit<RopeConfigOptions, 'layerType'>): RopeConfig[] {
   const types = own.layer_types;
-  if (Array.isArray(types)) return types.map((layerType) => ropeFromConfig(own, { ...options, layerType: String(layerType) }));
+  if (Array.isArray(types)) {
+    const count = size(own, ['num_hidden_layers', 'n_layer']);
+    if (count !== undefined) check.exactly('layer_types', types.length, count, `${count} layers`);
+    return types.map((layerType) => ropeFromConfig(own, { ...options, layerType: String(layerType) }));
+  }
   const layers = Array.from({ length: check.count('num_hidden_layers', own.num_hidden_layers ?? own.n_layer, 4096) }, (_, i) => i);
   if (layerTypes(own).length === 0) return layers.map(() => ropeFromConfig(own, options));
   const period = check.count('sliding_window_pattern', own.sliding_window_pattern);
@@ -101,7 +112,7 @@ function read(config: Json, block: Json, where: string, options: RopeConfigOptio
     throw new RangeError(`position_embedding_type is ${check.describe(kind)}; allowed: a config of a model that rotates, 'rope' or 'rotary'`);
   }
   const type = typeOf(block, where);
-  const theta = number(block, ['rope_theta'], where) ?? number(config, ['rope_theta', 'rotary_emb_base']) ?? 10000;
+  const theta = thetaOf(source);
   const rotaryDim = rotaryDimOf(source);
   const interleaved = check.flag('rope_interleave', config.rope_interleave ?? isOneOf(INTERLEAVED, config));
   const pairing = options.pairing ?? (interleaved ? 'interleaved' : 'half');
@@ -113,7 +124,32 @@ function read(config: Json, block: Json, where: string, options: RopeConfigOptio
   if (kvHeads !== undefined && heads !== undefined) shape.kvHeads = kvHeads;
   const trained = original ?? size(config, ['max_position_embeddings', 'n_positions']);
   if (trained !== undefined) shape.trainedLength = trained;
-  return { encoding, shape, type, theta, rotaryDim };
+  return { encoding, shape, type, theta, rotaryDim, ...sectionsOf(source, rotaryDim / 2) };
+}
+
+// Inside or at the top; a block for one type of layer may differ from what the top says of all.
+function thetaOf({ config, block, where }: Source): number {
+  const found: [string, number][] = [];
+  const note = (name: string, value: number | undefined) => { if (value !== undefined) found.push([name, value]); };
+  note(`${where}.rope_theta`, number(block, ['rope_theta'], where));
+  if (!found.length || /^rope_(parameters|scaling)$/.test(where)) for (const key of ['rope_theta', 'rotary_emb_base']) note(key, number(config, [key]));
+  const [first, ...others] = found;
+  for (const [name, value] of others) {
+    if (value !== first![1]) throw new RangeError(`${first![0]} is ${first![1]} and ${name} is ${value}; allowed: both alike, or one of them`);
+  }
+  return first?.[1] ?? 10000;
+}
+
+// M-RoPE gives each coordinate a section of the pairs.
+function sectionsOf({ block, where }: Source, pairs: number): { grid?: EncodingTerm; notice?: string } {
+  const name = `${where}.mrope_section`;
+  if (block.mrope_section === undefined || block.mrope_section === null) return {};
+  const sections = Array.from(check.numbers(name, block.mrope_section), (n, i) => check.count(`${name}[${i}]`, n));
+  const all = sections.reduce((a, b) => a + b, 0);
+  if (all !== pairs) throw new RangeError(`${name} has ${all} pairs in all; allowed: ${pairs}`);
+  const dimensions = sections.length, split = check.flag(`${where}.mrope_interleaved`, block.mrope_interleaved ?? false) ? 'alternating' : 'blocks';
+  if ((dimensions === 2 || dimensions === 3) && sections.every((n) => n === sections[0])) return { grid: { name: 'grid', dimensions, split } };
+  return { notice: `${name} is [${sections.join(', ')}]: pairs of image tokens turn by several coordinates; the encoding is that of text, where they are equal, and grid has equal shares only` };
 }
 
 // What each type needs of its block, and the encoding it is.
@@ -130,10 +166,8 @@ const READERS: Record<RopeType, (source: Source) => EncodingTerm> = {
   }),
   yarn: (s) => {
     const encoding: EncodingTerm = { name: 'yarn', factor: needed(s, 'factor'), original: originalOf(s) };
-    for (const key of ['beta_fast', 'beta_slow', 'attention_factor'] as const) {
-      const value = number(s.block, [key], s.where);
-      if (value !== undefined) encoding[key] = value;
-    }
+    const given = { beta_fast: number(s.block, ['beta_fast'], s.where), beta_slow: number(s.block, ['beta_slow'], s.where), attention_factor: positive(s, 'attention_factor') };
+    for (const [key, value] of Object.entries(given)) if (value !== undefined) encoding[key] = value;
     if (s.block.truncate !== undefined) encoding.truncate = check.flag(`${s.where}.truncate`, s.block.truncate);
     const [mscale, all] = [number(s.block, ['mscale'], s.where), number(s.block, ['mscale_all_dim'], s.where)];
     if (mscale && all) Object.assign(encoding, { mscale, mscale_all_dim: all });
@@ -149,16 +183,16 @@ const READERS: Record<RopeType, (source: Source) => EncodingTerm> = {
     const encoding: EncodingTerm = {
       name: 'longrope', factor: Math.max(ratio, 1), original: originalOf(s), short_factor: factors(s, 'short_factor'), long_factor: factors(s, 'long_factor'),
     };
-    const [short, long] = [number(s.block, ['short_mscale'], s.where), number(s.block, ['long_mscale'], s.where)];
+    const [short, long] = [positive(s, 'short_mscale'), positive(s, 'long_mscale')];
     if (short !== long) throw new RangeError(`${s.where} has short_mscale = ${short} and long_mscale = ${long}; allowed: both alike, or neither`);
-    const factor = number(s.block, ['attention_factor'], s.where) ?? long;
+    const factor = positive(s, 'attention_factor') ?? long;
     if (factor !== undefined) encoding.attention_factor = factor;
     return encoding;
   },
 };
 
 const TYPES = Object.keys(READERS) as RopeType[];
-const SPELLINGS: Record<string, RopeType> = { su: 'longrope' };
+const SPELLINGS: Record<string, RopeType> = { su: 'longrope', mrope: 'default' };
 
 function typeOf(block: Json, where: string): RopeType {
   const [now, before] = [block.rope_type, block.type].map((name) => (typeof name === 'string' ? SPELLINGS[name] ?? name : name ?? undefined));
@@ -169,7 +203,7 @@ function typeOf(block: Json, where: string): RopeType {
     if (scaled) throw new RangeError(`${where} has ${scaled} but no rope_type; allowed: ${TYPES.join(', ')}`);
     return 'default';
   }
-  if (!TYPES.includes(type as RopeType)) throw new RangeError(`${where}.rope_type is '${check.shorten(String(type))}'; allowed: ${TYPES.join(', ')}, su`);
+  if (!TYPES.includes(type as RopeType)) throw new RangeError(`${where}.rope_type is '${check.shorten(String(type))}'; allowed: ${TYPES.join(', ')}, ${Object.keys(SPELLINGS).join(', ')}`);
   return type as RopeType;
 }
 
@@ -240,6 +274,13 @@ function number(from: Json, keys: string[], where?: string): number | undefined 
 function size(from: Json, keys: string[], where?: string): number | undefined {
   const key = keys.find((name) => from[name] !== undefined && from[name] !== null);
   return key === undefined ? undefined : check.count(where ? `${where}.${key}` : key, from[key]);
+}
+
+/** A gain: 0 would silence what it multiplies, and to encodings it means "by itself". */
+function positive({ block, where }: Source, key: string): number | undefined {
+  const value = number(block, [key], where);
+  if (value !== undefined && value <= 0) throw new RangeError(`${where}.${key} is ${value}; allowed: above 0`);
+  return value;
 }
 
 function needed({ block, where }: Source, key: string): number {

@@ -245,3 +245,39 @@ function using(thing, work) {
     thing.dispose();
   }
 }
+
+test('M-RoPE: the encoding is that of text, and the rest is said', () => {
+  const vision = (block, more) => ropeFromConfig({ head_dim: 128, rope_theta: 1000000, ...more, rope_scaling: block });
+  const uneven = vision({ type: 'mrope', mrope_section: [16, 24, 24] }); // Qwen2-VL
+  assert.deepEqual([uneven.type, uneven.encoding, uneven.grid], ['default', { name: 'rope', base: 1000000, pairing: 'half' }, undefined]);
+  assert.match(uneven.notice, /rope_scaling\.mrope_section is \[16, 24, 24\].*grid has equal shares/);
+  const even = vision({ rope_type: 'default', mrope_section: [2, 2, 2], mrope_interleaved: true }, { head_dim: 12 });
+  assert.deepEqual([even.grid, even.notice], [{ name: 'grid', dimensions: 3, split: 'alternating' }, undefined]);
+  using(lw.encoding([{ ...even.grid, rows: 2, columns: 2, text: 1 }, even.encoding], even.shape), (e) => assert.equal(e.rotation(5).pairs, 6));
+  assert.deepEqual(vision({ type: 'mrope', mrope_section: [3, 3] }, { head_dim: 12 }).grid, { name: 'grid', dimensions: 2, split: 'blocks' });
+  assert.throws(() => vision({ type: 'mrope', mrope_section: [16, 24, 23] }), /mrope_section has 63 pairs in all; allowed: 64/);
+  assert.throws(() => vision({ type: 'mrope', mrope_section: 64 }), TypeError);
+  assert.equal(ropeFromConfig({ head_dim: 8 }).notice, undefined);
+});
+
+test('what a config says twice must agree, and every layer has its type', () => {
+  assert.throws(() => ropeFromConfig({ head_dim: 8, rope_theta: 10000, rope_parameters: { rope_theta: 500000 } }), /rope_parameters\.rope_theta is 500000 and rope_theta is 10000; allowed: both alike, or one/);
+  assert.throws(() => ropeFromConfig({ head_dim: 8, rope_theta: 10000, rotary_emb_base: 20000 }), /rope_theta is 10000 and rotary_emb_base is 20000/);
+  assert.equal(ropeFromConfig({ head_dim: 8, rope_theta: 5, rope_parameters: { rope_theta: 5 } }).theta, 5);
+  const layered = { head_dim: 8, rope_theta: 7, rope_parameters: { full_attention: { rope_theta: 5 }, sliding_attention: {} } };
+  assert.deepEqual(['full_attention', 'sliding_attention'].map((layerType) => ropeFromConfig(layered, { layerType }).theta), [5, 7], 'the outer one is for blocks that have none');
+  const types = { head_dim: 8, num_hidden_layers: 3, layer_types: ['full_attention', 'full_attention'] };
+  assert.throws(() => ropeLayersFromConfig(types), /layer_types.*2.*3 layers/);
+  assert.equal(ropeLayersFromConfig({ ...types, num_hidden_layers: 2 }).length, 2);
+});
+
+test('a gain of zero would silence all heads', () => {
+  const yarn = { rope_type: 'yarn', factor: 4, original_max_position_embeddings: 64 };
+  for (const attention_factor of [0, -1]) {
+    assert.throws(() => ropeFromConfig({ head_dim: 8, rope_scaling: { ...yarn, attention_factor } }), new RegExp(`rope_scaling\\.attention_factor is ${attention_factor}; allowed: above 0`));
+  }
+  const long = { rope_type: 'longrope', short_factor: [1, 1], long_factor: [1, 1], original_max_position_embeddings: 64, factor: 2 };
+  assert.throws(() => ropeFromConfig({ head_dim: 4, rope_scaling: { ...long, attention_factor: 0 } }), /attention_factor is 0; allowed: above 0/);
+  assert.throws(() => ropeFromConfig({ head_dim: 4, rope_scaling: { ...long, short_mscale: 0, long_mscale: 0 } }), /short_mscale is 0; allowed: above 0/);
+  assert.equal(ropeFromConfig({ head_dim: 8, rope_scaling: { ...yarn, attention_factor: null } }).encoding.attention_factor, undefined);
+});
