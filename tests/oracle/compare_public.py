@@ -45,7 +45,7 @@ Code and papers that no package carries, compared by reading.
 | forget_gate | the authors' repository (zhixuan-lin/forgetting-transformer, 883f260) | a projection with bias, N(0, 0.02) and zero at the start, log σ, prefix sums. As here. |
 | deberta | the authors' repository (microsoft/DeBERTa, 4d7fe0b) | reads Qr[δ(i, j)], like transformers; ours is Qr[δ(j, i)], after the paper's equation. Turning rows 1 … 2K − 1 round makes them equal for all distances below K; beyond, the shared row differs. |
 | ssmax | arithmetic | 1/mean(ln n) for n = 1 … 1024 is {ssmax:.5f}: the initial 0.168 for L = 1024. |
-| sandwich | none by the authors was found | k from 1 to W/2, after the paper's equation. A version that NeMo had also began at 1, but stopped at W/2 − 1 and had no cosine; it is not a reference. |
+| sandwich | none by the authors was found | k from 1 to W/2, after the paper's equation (`first=0` counts as sinusoids do). A version that NeMo had also began at 1, but stopped at W/2 − 1 and had no cosine; it is not a reference. |
 """
 
 

@@ -41,9 +41,9 @@ def kerple_power(s, p, parameters):
     return {"bias": -r1 * np.abs(distances(p)) ** r2}
 
 
-@reference(("", {}, 9), ("", {"heads": 8, "causal": False}, 5), ("width=6", {"heads": 5}, 9), ("width=2", {"heads": 1}, FAR), ("", {"heads": 2}, FAR))
-def sandwich(s, p, parameters, width="128"):
-    k, delta = np.arange(1, int(width) // 2 + 1), distances(p)
+@reference(("", {}, 9), ("", {"heads": 8, "causal": False}, 5), ("width=6", {"heads": 5}, 9), ("width=6:first=0", {"heads": 3}, 9), ("width=2", {"heads": 1}, FAR), ("", {"heads": 2}, FAR))
+def sandwich(s, p, parameters, width="128", first="1"):
+    k, delta = int(first) + np.arange(int(width) // 2), distances(p)
     sums = np.cos(delta[..., None] * 10000.0 ** (-2 * k / int(width))).sum(-1) - int(width) / 2
     return {"bias": sums / (8 * np.arange(1, s.heads + 1) / s.heads)[:, None, None]}
 
