@@ -42,12 +42,55 @@ for (const browser of all) test(`every encoding has its page in ${browser.name}`
       sentences: [...window.entry().querySelectorAll('.sentence')].map((p) => p.textContent.trim()),
       problem: window.entry().querySelector('[role=alert]').textContent,
     }));
+    const audit = await page.waitFor(() => {
+      const element = window.entry().querySelector('lengthwise-audit');
+      return !element.busy && (element.problem || element.result) && {
+        problem: element.problem, result: element.result, spec: element.spec,
+        cards: [...element.shadowRoot.querySelectorAll('section')].map((card) => ['h3', '.finds', 'dl'].map((part) => card.querySelector(part)?.textContent.replace(/\s+/g, ' ').trim() ?? '')),
+      };
+    });
+    assert.equal(audit.problem, '', `audit of ${name}`);
+    assert.deepEqual(audit.cards.map(([title, finds]) => Boolean(title && finds)), [true, true, true, true, true], `audit of ${name}`);
     assert.ok(seen.title && seen.equation, `${name}: title and equation`);
     assert.ok([...seen.pictures, ...seen.sentences].length > 0, `${name}: a picture or a sentence`);
     assert.ok([...seen.pictures, ...seen.sentences].every(Boolean), `${name}: pictures have names`);
     assert.equal(seen.problem, '', name);
     for (const link of seen.links) assert.match(link, /^https:\/\/(arxiv\.org\/abs|kexue\.fm\/archives)\/[\d.]+$/);
   }
+  assert.deepEqual(page.errors, []);
+});
+
+test('the five requirements are measured in a worker, and follow the parameters', { skip: chromium.skip, timeout: 120_000 }, async (t) => {
+  const page = await open(t, '#window_penalty');
+  const seen = async (spec) => {
+    await page.waitFor((now) => {
+      const element = window.entry()?.querySelector('lengthwise-audit');
+      return element?.spec === now && !element.busy && element.result;
+    }, { args: [spec] });
+    return page.evaluate(() => {
+      const element = window.entry().querySelector('lengthwise-audit'), { cost, ...rest } = element.result;
+      const { cost: again, ...here } = document.querySelector('lengthwise-docs').lengthwise.audit(element.spec, element.shape);
+      return { rest, here, bytes: [cost.bytes, again.bytes], cards: [...element.shadowRoot.querySelectorAll('section')].map((card) => card.textContent.replace(/\s+/g, ' ')), workers: performance.getEntriesByType('resource').filter(({ name }) => /worker.*\.js$/.test(name)).length };
+    });
+  };
+  const spec = await page.evaluate(() => window.entry().querySelector('pre.use').textContent);
+  const first = await seen(spec);
+  assert.deepEqual(first.rest, first.here, 'the worker measures what the library does here');
+  assert.equal(first.bytes[0], first.bytes[1]);
+  assert.equal(first.workers, 1);
+  await page.evaluate(() => { location.hash = 'learned'; });
+  const learned = await seen(await page.waitFor(() => window.entry().querySelector('h1').textContent.includes('earned') && window.entry().querySelector('pre.use').textContent));
+  assert.match(learned.cards[2], /Refuses that length.*length is 256/);
+  assert.match(learned.cards[4], /4,096 learned numbers/);
+  await page.evaluate(() => { location.hash = 'random_sorted'; });
+  const random = await seen('random_sorted+rope');
+  assert.match(random.cards[1], /Random in training/);
+  await page.evaluate(() => { location.hash = 'alibi'; });
+  const alibi = await seen('alibi');
+  assert.match(alibi.cards[1], /Always the same.*= 0/);
+  assert.match(alibi.cards[2], /Up to 75 % is new.*distances\s*75 %/);
+  await page.evaluate(() => window.docs().querySelector('button[lang=zh]').click());
+  await page.waitFor(() => window.entry().querySelector('lengthwise-audit').shadowRoot.querySelector('.finds')?.textContent.includes('处处不同'));
   assert.deepEqual(page.errors, []);
 });
 

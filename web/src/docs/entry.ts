@@ -1,6 +1,6 @@
 import { css, html, nothing, type PropertyValues } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
-import type { Lengthwise } from 'lengthwise';
+import type { EncodingShape, Lengthwise } from 'lengthwise';
 import { headers } from 'virtual:encoding-headers';
 import { base } from '../theme.ts';
 import { Localised } from '../localised.ts';
@@ -9,10 +9,11 @@ import { titleOf } from '../dress.ts';
 import { linked } from '../paper.ts';
 import { places } from '../places.ts';
 import type { Descriptor } from '../engine.ts';
-import { heads, pictures, tokensOf, trainedLength, type Picture, type Scene } from './pictures.ts';
+import { heads, pictures, shape, tokensOf, trainedLength, type Picture, type Scene } from './pictures.ts';
 import { mostContentTokens } from './content.ts';
 import { specOf, valuesOf, type Values } from './options.ts';
 import '../block.ts';
+import './audit.ts';
 import './picture.ts';
 
 const mostTokens = 256;
@@ -88,6 +89,10 @@ export class Entry extends Localised {
 
   private get mostTokens(): number { return this.descriptor.doors.includes('content') ? mostContentTokens : mostTokens; }
 
+  private get usable(): string { return this.descriptor.doors.includes('ids') ? `${this.spec}+rope` : this.spec; } // numbers alone do nothing
+
+  private get auditShape(): EncodingShape { return { ...shape, causal: this.scene.causal }; }
+
   private get spec(): string { return specOf(this.descriptor.name, this.values); }
 
   override render() {
@@ -116,6 +121,9 @@ export class Entry extends Localised {
       ${this.controls()}
       <p class="error" role="alert">${this.problem}</p>
       <div class="pictures">${this.shown.map((picture) => this.picture(picture))}</div>
+      <h2>${docs.audit.title}</h2>
+      ${this.usable === this.spec ? nothing : html`<p class="quiet">${docs.audit.usedAs(this.usable)}</p>`}
+      <lengthwise-audit .lang=${this.lang} .spec=${this.usable} .shape=${this.auditShape}></lengthwise-audit>
       <h2>${docs.use}</h2>${this.uses()}
     </article>`;
   }
@@ -147,8 +155,7 @@ export class Entry extends Localised {
   }
 
   private uses() {
-    const { docs } = this.t, { descriptor: d } = this;
-    const spec = d.doors.includes('ids') ? `${this.spec}+rope` : this.spec; // numbers alone do nothing
+    const { docs } = this.t, spec = this.usable;
     const javaScript = `import { load } from 'lengthwise';\nconst lw = await load();\nconst encoding = lw.encoding('${spec}', { heads: 4, headDim: 64 });`;
     const experiment = `${places.lab}${toHash({ ...defaults, encodings: [...new Set(['nope', 'rope', spec])] })}`;
     const use = (title: string, code: string) => html`<h3>${title}</h3><pre class="use">${code.split('\n').map((line) => html`<span>${line}</span>`)}</pre>`;

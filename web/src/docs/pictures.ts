@@ -20,7 +20,7 @@ export interface Scene { tokens: number; head: number; causal: boolean; text: st
 
 export const trainedLength = 64;
 export const heads = 4;
-const shape: EncodingShape = { heads, headDim: 32, width: 64, trainedLength };
+export const shape: EncodingShape = { heads, headDim: 32, width: 64, trainedLength };
 
 /** A sample for encodings that look at which tokens there are: the bytes of a text. */
 export const tokensOf = (text: string): Uint8Array => new TextEncoder().encode(text);
