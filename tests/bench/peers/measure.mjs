@@ -1,0 +1,97 @@
+// One row of the bench: everybody's result is checked against the reference, then all take turns on the clock.
+
+const sorted = (values) => [...values].sort((a, b) => a - b);
+const quantile = (values, q) => values[Math.min(values.length - 1, Math.floor(values.length * q))];
+
+/**
+ * What is wrong with a result, or null.
+ * @param {Float32Array} result
+ * @param {{ size: number, at?: ArrayLike<number>, values: ArrayLike<number>, tolerance: number }} expected doubles; those
+ * at the indices `at` where not all of `size` are given
+ * @returns {{ error: number, fault: string | null }} error: the largest difference
+ */
+export function judge(result, { size, at, values, tolerance }) {
+  if (result?.length !== size) return { error: Infinity, fault: `gives ${result?.length} numbers instead of ${size}` };
+  let error = 0;
+  for (let i = 0; i < values.length; i++) {
+    const difference = Math.abs(result[at ? at[i] : i] - values[i]);
+    if (!(difference <= error)) error = difference; // NaN stays
+    if (Number.isNaN(error)) break;
+  }
+  const fault = error <= tolerance ? null : `is wrong: off by ${error.toPrecision(2)}, allowed ${tolerance}`;
+  return { error, fault };
+}
+
+const settled = (value) => (typeof value?.then === 'function' ? value : undefined);
+
+async function time(work, repeat, now) {
+  const started = now();
+  for (let i = 0; i < repeat; i++) {
+    const pending = settled(work.run());
+    if (pending) await pending;
+  }
+  return (now() - started) / repeat;
+}
+
+/** Runs long enough for the optimising compiler; then how often a turn of `turn` ms repeats it. */
+async function warm(work, { warmUp, turn, now }) {
+  const until = now() + warmUp;
+  let last;
+  do last = await time(work, 1, now); while (now() < until);
+  return Math.max(1, Math.round(turn / Math.max(last, 0.001)));
+}
+
+async function enter(entry, row, expected) {
+  const { contender, label = contender.name, ...rest } = entry;
+  const entered = { name: label, ours: contender.ours === true };
+  try {
+    if (!contender.kinds) throw new Error(contender.fault ?? 'is not loaded');
+    const work = await contender.kinds[row.kind]({ ...row, ...rest });
+    const pending = settled(work.run());
+    if (pending) await pending;
+    const { error, fault } = judge(await work.result(), expected({ ...row, ...rest }));
+    Object.assign(entered, { error });
+    if (fault) { work.dispose?.(); throw new Error(fault); }
+    return { ...entered, work };
+  } catch (fault) {
+    return { ...entered, fault: String(fault?.message ?? fault).split('\n')[0].slice(0, 200) };
+  }
+}
+
+/**
+ * @param row { id, kind, work, unit, … } and what the kind needs
+ * @param entries [{ contender, label?, … }]
+ * @param expected gives the reference of a row and entry
+ * @param budget { warmUp, turn, seconds, now } of each entry: milliseconds before and in a turn, seconds in all rounds, the clock
+ * @returns { id, unit, entries: [{ name, ours, error, fault } or { …, median, low, high, best, rounds }] } milliseconds
+ */
+export async function compete(row, entries, expected, budget, onProgress = () => {}) {
+  const entered = [];
+  for (const entry of entries) {
+    onProgress(`${entry.label ?? entry.contender.name}: checking`);
+    entered.push(await enter(entry, row, expected));
+  }
+  const runners = entered.filter(({ work }) => work);
+  for (const runner of runners) {
+    onProgress(`${runner.name}: warming up`);
+    Object.assign(runner, { repeat: await warm(runner.work, budget), times: [], spent: 0 });
+  }
+  // Slow ones sit out the later rounds.
+  for (let round = 0; runners.some(({ spent }) => spent < budget.seconds * 1000); round++) {
+    onProgress(`round ${round + 1}`);
+    for (let i = 0; i < runners.length; i++) {
+      const runner = runners[(i + round) % runners.length];
+      if (runner.spent >= budget.seconds * 1000 && runner.times.length >= 3) continue;
+      if (runner.spent >= budget.seconds * 4000) continue; // three rounds would take for ever
+      const each = await time(runner.work, runner.repeat, budget.now);
+      runner.times.push(each);
+      runner.spent += each * runner.repeat;
+    }
+  }
+  return { id: row.id, group: row.group, unit: row.unit, work: row.work, entries: entered.map(({ work, repeat, times, spent, ...entry }) => {
+    work?.dispose?.();
+    if (!times) return entry;
+    const all = sorted(times);
+    return { ...entry, median: quantile(all, 0.5), low: quantile(all, 0.25), high: quantile(all, 0.75), best: all[0], rounds: all.length };
+  }) };
+}

@@ -1,0 +1,112 @@
+// Typed arrays as a careful user would write them: buffers made once, loops over adjacent numbers, tables hoisted.
+import { bucket, inputs } from './rows.mjs';
+
+// c = a·b: four rows of b at a time into a row of c.
+function matmul(m, n, k, a, b, c) {
+  for (let i = 0; i < m; i++) {
+    const row = i * n;
+    c.fill(0, row, row + n);
+    let l = 0;
+    for (; l + 4 <= k; l += 4) {
+      const x0 = a[i * k + l], x1 = a[i * k + l + 1], x2 = a[i * k + l + 2], x3 = a[i * k + l + 3];
+      const b0 = l * n, b1 = b0 + n, b2 = b1 + n, b3 = b2 + n;
+      for (let j = 0; j < n; j++) c[row + j] += x0 * b[b0 + j] + x1 * b[b1 + j] + x2 * b[b2 + j] + x3 * b[b3 + j];
+    }
+    for (; l < k; l++) for (let j = 0, x = a[i * k + l], from = l * n; j < n; j++) c[row + j] += x * b[from + j];
+  }
+}
+
+function attend(length, heads, D, q, k, v, out, scores) {
+  const width = heads * D, scale = 1 / Math.sqrt(D);
+  for (let h = 0; h < heads; h++) for (let i = 0; i < length; i++) {
+    const row = i * width + h * D;
+    let most = -Infinity;
+    for (let j = 0; j <= i; j++) {
+      const key = j * width + h * D;
+      let s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+      for (let d = 0; d < D; d += 4) {
+        s0 += q[row + d] * k[key + d], s1 += q[row + d + 1] * k[key + d + 1];
+        s2 += q[row + d + 2] * k[key + d + 2], s3 += q[row + d + 3] * k[key + d + 3];
+      }
+      const s = scores[j] = (s0 + s1 + s2 + s3) * scale;
+      if (s > most) most = s;
+    }
+    let sum = 0;
+    for (let j = 0; j <= i; j++) sum += scores[j] = Math.exp(scores[j] - most);
+    out.fill(0, row, row + D);
+    for (let j = 0; j <= i; j++) {
+      const weight = scores[j] / sum, value = j * width + h * D;
+      for (let d = 0; d < D; d++) out[row + d] += weight * v[value + d];
+    }
+  }
+}
+
+function rotate(length, heads, D, x, cosine, sine) {
+  const half = D / 2;
+  for (let t = 0, at = 0; t < length; t++) for (let h = 0; h < heads; h++, at += D) for (let p = 0; p < half; p++) {
+    const c = cosine[t * half + p], s = sine[t * half + p], a = x[at + p], b = x[at + half + p];
+    x[at + p] = a * c - b * s, x[at + half + p] = b * c + a * s;
+  }
+}
+
+function biases({ encoding, heads, length }, table) {
+  const far = new Float32Array(heads * length);
+  return () => {
+    for (let h = 0; h < heads; h++) for (let distance = 0; distance < length; distance++) {
+      far[h * length + distance] = encoding === 'alibi' ? -(2 ** (-8 * (h + 1) / heads)) * distance : table[bucket(distance) * heads + h];
+    }
+    return far;
+  };
+}
+
+export async function load() {
+  return {
+    name: 'plain JavaScript',
+    kinds: {
+      product(row) {
+        const { m, n, k } = row, { a, b } = inputs(row), c = new Float32Array(m * n);
+        return { run: () => matmul(m, n, k, a, b, c), result: () => c };
+      },
+      attention(row) {
+        const { length, heads, headDim } = row, { q, k, v } = inputs(row);
+        const out = new Float32Array(q.length), scores = new Float32Array(length);
+        return { run: () => attend(length, heads, headDim, q, k, v, out, scores), result: () => out };
+      },
+      rotate(row) {
+        const { length, heads, headDim } = row, half = headDim / 2, x = inputs(row).x.slice();
+        const cosine = new Float32Array(length * half), sine = new Float32Array(length * half);
+        for (let p = 0; p < half; p++) for (let t = 0, f = 10000 ** (-2 * p / headDim); t < length; t++) cosine[t * half + p] = Math.cos(t * f), sine[t * half + p] = Math.sin(t * f);
+        let first;
+        return { run() { rotate(length, heads, headDim, x, cosine, sine), first ??= x.slice(); }, result: () => first };
+      },
+      copy(row) {
+        const { x } = inputs(row), to = new Float32Array(x.length);
+        return { run: () => to.set(x), result: () => to };
+      },
+      sinusoidal({ length, width }) {
+        const half = width / 2, out = new Float32Array(length * width);
+        const frequency = Float64Array.from({ length: half }, (_, k) => 10000 ** (-2 * k / width));
+        const run = () => {
+          for (let p = 0, at = 0; p < length; p++, at += width) for (let k = 0; k < half; k++) {
+            const angle = p * frequency[k];
+            out[at + k] = Math.sin(angle), out[at + half + k] = Math.cos(angle);
+          }
+        };
+        return { run, result: () => out };
+      },
+      bias(row) {
+        const { heads, length } = row, out = new Float32Array(heads * length ** 2), byDistance = biases(row, inputs(row).table);
+        const run = () => {
+          const far = byDistance();
+          for (let h = 0, at = 0; h < heads; h++) for (let i = 0; i < length; i++) for (let j = 0; j < length; j++) out[at++] = far[h * length + Math.abs(i - j)];
+        };
+        return { run, result: () => out };
+      },
+      distances(row) {
+        const byDistance = biases(row, inputs(row).table);
+        let far;
+        return { run() { far = byDistance(); }, result: () => far };
+      },
+    },
+  };
+}

@@ -1,0 +1,39 @@
+// A row's results as text: medians, their spread, and how we stand beside the best peer.
+
+/** What the unit says, of a time in milliseconds. */
+export function figure({ work, unit }, milliseconds) {
+  if (unit === 'µs') return milliseconds * 1000 / work;
+  if (unit === 'ms') return milliseconds / work;
+  return work / (milliseconds / 1000);
+}
+
+const digits = (x) => (x >= 100 ? x.toFixed(0) : x >= 10 ? x.toFixed(1) : x.toFixed(2));
+const least = (entries) => entries.reduce((a, b) => (b.median < a.median ? b : a));
+
+/** Ours and the peers' fastest, and the ratio; null where either is missing. */
+export function standing({ entries }) {
+  const ran = entries.filter(({ median }) => median > 0);
+  const [us, them] = [ran.filter(({ ours }) => ours), ran.filter(({ ours }) => !ours)];
+  if (!us.length || !them.length) return null;
+  const [our, peer] = [least(us), least(them)];
+  return { our, peer, ratio: peer.median / our.median };
+}
+
+export function table(row) {
+  const best = standing(row);
+  const lines = row.entries.map((entry) => {
+    const name = `  ${entry.name.padEnd(36)}`;
+    if (!entry.median) return `${name} ${entry.fault}`;
+    const spread = (entry.high - entry.low) / entry.median * 50;
+    return `${name} ${digits(figure(row, entry.median)).padStart(8)} ${row.unit.padEnd(8)} ±${spread.toFixed(0).padStart(3)} %  ${digits(entry.median).padStart(8)} ms  ×${String(entry.rounds).padEnd(3)} off by ${entry.error.toExponential(0)}`;
+  });
+  if (row.beside) {
+    // Doors beside the same without: each binary for itself.
+    for (const base of row.entries.filter(({ name, median }) => median && name.endsWith(` ${row.beside}`))) {
+      const stem = base.name.slice(0, -row.beside.length);
+      for (const entry of row.entries) if (entry !== base && entry.median && entry.name.startsWith(stem)) lines.push(`  ${entry.name}: ${(entry.median / base.median * 100 - 100).toFixed(1)} % more time than ${row.beside}`);
+    }
+  }
+  const verdict = best ? `  → ${best.ratio.toFixed(2)} × ${best.peer.name}` : '';
+  return [`${row.id}${verdict}`, ...lines].join('\n');
+}
