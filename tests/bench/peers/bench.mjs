@@ -1,60 +1,86 @@
-// The bench against peers, in Node (run by npm run bench, which builds what it needs first):
+// The bench against peers (run by npm run bench, which builds what it needs first). Medians go to stdout, progress to stderr.
 //   --only product,attention     groups of rows           --contenders simd,ort   who takes part
 //   --seconds 1                  for each, in a row       --clock cpu             processor time: for a machine that others use
 //   --quick                      without the rows that take minutes
+//   --browsers                   in Chromium and Firefox too, all in one page
+//   --out file.json --pictures folder/    results, and charts of them
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, hostname, totalmem } from 'node:os';
+import { dirname } from 'node:path';
 import { parseArgs } from 'node:util';
 import { meter } from '../../../bindings/toolchain/host.mjs';
+import { inBrowsers } from './browser.mjs';
+import { drawPeers } from './chart.mjs';
 import { entriesOf, loadContenders, names } from './contenders.mjs';
 import { compete } from './measure.mjs';
-import { expected, rows } from './rows.mjs';
+import { readiness, wireSizes } from './ready.mjs';
+import { expected, rows as allRows } from './rows.mjs';
 import { table } from './table.mjs';
+
+process.once('SIGINT', () => process.exit(130)); // browsers end with us
 
 const list = (text) => text?.split(',').map((word) => word.trim()).filter(Boolean);
 const { values: options } = parseArgs({ options: {
-  only: { type: 'string' }, contenders: { type: 'string' }, seconds: { type: 'string', default: '1' }, clock: { type: 'string', default: 'wall' }, quick: { type: 'boolean' }, out: { type: 'string' } } });
+  only: { type: 'string' }, contenders: { type: 'string' }, seconds: { type: 'string', default: '1' }, clock: { type: 'string', default: 'wall' },
+  quick: { type: 'boolean' }, browsers: { type: 'boolean' }, out: { type: 'string' }, pictures: { type: 'string' } } });
 const only = list(options.only), chosen = list(options.contenders);
-const groups = [...new Set(rows.map(({ group }) => group))];
-for (const [what, given, known] of [['only', only, groups], ['contenders', chosen, Object.keys(names)]]) {
+const groups = [...new Set(allRows.map(({ group }) => group)), 'ready'];
+for (const [what, given, known] of [['only', only, groups], ['contenders', chosen, Object.keys(names)], ['clock', [options.clock], ['wall', 'cpu']]]) {
   const wrong = given?.find((word) => !known.includes(word));
   if (wrong) throw new RangeError(`--${what} is ${wrong}; there are ${known.join(', ')}`);
 }
 const seconds = Number(options.seconds);
 if (!(seconds > 0)) throw new RangeError(`--seconds is ${options.seconds}; a number above 0 is wanted`);
 
-if (!['wall', 'cpu'].includes(options.clock)) throw new RangeError(`--clock is ${options.clock}; there are wall, cpu`);
 const processorTime = () => {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1000;
 };
 const budget = { warmUp: 500, turn: 60, seconds, now: options.clock === 'cpu' ? processorTime : () => performance.now() };
+const rows = allRows.filter(({ group, long }) => (!only || only.includes(group)) && !(long && options.quick));
 
-const folder = (preset) => new URL(`../../../build/${preset}/`, import.meta.url);
+const dist = new URL('../../../dist/', import.meta.url);
 const assets = {
-  kernels(variant) {
-    return readFileSync(new URL('kernels.wasm', folder(variant === 'relaxed' ? 'wasm-relaxed' : 'wasm')));
-  },
+  kernels: (variant) => readFileSync(new URL(`../../../build/${variant === 'relaxed' ? 'wasm-relaxed' : 'wasm'}/kernels.wasm`, import.meta.url)),
+  lengthwise: () => import(new URL('index.js', dist)),
 };
 
 const progress = meter('bench:');
-const contenders = await loadContenders(assets, chosen, (text) => progress.show(text));
-const results = [];
-for (const row of rows) {
-  if ((only && !only.includes(row.group)) || (row.long && options.quick)) continue;
-  const result = await compete(row, entriesOf(row, contenders), expected, budget,
-    (text) => progress.show(`${row.id}: ${text}`));
+const told = (text) => progress.show(text);
+function show(row) {
   progress.end();
-  results.push({ ...result, ...(row.beside && { beside: row.beside }) });
-  console.log(table(results.at(-1)));
+  console.log(table(row));
 }
 
+async function inNode() {
+  const contenders = await loadContenders(assets, chosen, told);
+  const measured = [];
+  for (const row of rows) {
+    const result = await compete(row, entriesOf(row, contenders), expected, budget, (text) => told(`${row.id}: ${text}`));
+    measured.push({ ...result, ...(row.beside && { beside: row.beside }) });
+    show(measured.at(-1));
+  }
+  if (!only || only.includes('ready')) {
+    for (const row of [await readiness(chosen, told), wireSizes(told)]) measured.push(row), show(row);
+  }
+  return { engine: `Node ${process.version}`, clock: options.clock, contenders, rows: measured };
+}
+
+const runs = [await inNode()];
+if (options.browsers) {
+  const { now: _, ...milliseconds } = budget;
+  runs.push(...await inBrowsers({ rows, chosen, budget: milliseconds }, told, (browser, row) => { progress.end(), console.log(`${browser}: ${table(row)}`); }));
+}
+const result = {
+  machine: { host: hostname(), cpu: cpus()[0].model.trim(), cores: cpus().length, gigabytes: Math.round(totalmem() / 2 ** 30) },
+  date: new Date().toISOString().slice(0, 10),
+  runs: runs.map(({ contenders, ...run }) => ({ ...run, contenders: contenders.map(({ name, version, fault }) => ({ name, version, fault })) })),
+};
 if (options.out) {
-  const { name, version } = process.release.name === 'node' ? { name: 'Node', version: process.version } : process.release;
-  mkdirSync(new URL('./', new URL(options.out, `file://${process.cwd()}/`)), { recursive: true });
-  writeFileSync(options.out, `${JSON.stringify({
-    machine: { cpu: cpus()[0].model, cores: cpus().length, memory: Math.round(totalmem() / 2 ** 30), host: hostname() },
-    date: new Date().toISOString().slice(0, 10), engine: `${name} ${version}`, clock: options.clock,
-    versions: Object.fromEntries(contenders.map(({ name, version, fault }) => [name, version ?? fault ?? ''])), rows: results }, null, 1)}\n`);
+  mkdirSync(dirname(options.out), { recursive: true });
+  writeFileSync(options.out, `${JSON.stringify(result, null, 1)}\n`);
+}
+if (options.pictures) {
+  for (const [name, svg] of Object.entries(await drawPeers(result.runs[0]))) writeFileSync(`${options.pictures}/peers-${name}.svg`, svg);
 }
 process.exit(); // some peers leave something running

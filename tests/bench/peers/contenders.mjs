@@ -6,6 +6,7 @@ export const others = {
   ort: (assets) => import('./ort.mjs').then((m) => m.load(assets)),
   tfjs: (assets) => import('./tfjs.mjs').then((m) => m.load(assets)),
   jax: (assets) => import('./jax.mjs').then((m) => m.load(assets)),
+  wllama: (assets) => import('./wllama.mjs').then((m) => m.load(assets)),
 };
 export const names = { ...ours, ...others };
 

@@ -1,6 +1,32 @@
 // lengthwise: its kernels over memory of their module, and the package as it is imported.
 import { loadKernels } from '../kernels.mjs';
-import { inputs } from './rows.mjs';
+import { checkpoint } from './llama.mjs';
+import { checkedSteps, inputs, outIn } from './rows.mjs';
+
+/** A model with given weights: the file of one with others, written over. */
+function trainable(lw, { vocabulary, width, layers, heads, hidden, length, activation }, weights) {
+  const drawn = lw.model({ vocabulary, width, layers, heads, hidden, trainedLength: length, activation, encoding: 'rope:pairing=half' });
+  const file = drawn.save(), size = Number(new DataView(file.buffer).getBigUint64(0, true));
+  drawn.dispose();
+  for (const [name, { data_offsets: offsets }] of Object.entries(JSON.parse(new TextDecoder().decode(file.subarray(8, 8 + size))))) {
+    if (!offsets) continue;
+    const values = name.split('.').reduce((found, part) => found[part], weights);
+    if (values.byteLength !== offsets[1] - offsets[0]) throw new Error(`${name} has ${offsets[1] - offsets[0]} bytes`);
+    file.set(new Uint8Array(values.buffer, values.byteOffset, values.byteLength), 8 + size + offsets[0]);
+  }
+  return lw.loadModel(file);
+}
+
+function generating(lw, row, count) {
+  const { weights, prompt } = inputs(row);
+  const model = lw.loadModel(checkpoint(row.config, weights));
+  let tokens;
+  const run = async () => {
+    tokens = [];
+    for await (const token of model.generate(prompt, { tokens: count, temperature: 0 })) tokens.push(token);
+  };
+  return { run, result: () => Float32Array.from(tokens), dispose: () => model.dispose() };
+}
 
 /** @param variant 'simd' or 'relaxed' @param assets what gives files: see bench.mjs and page.mjs */
 export async function load(variant, assets) {
@@ -23,14 +49,16 @@ export async function load(variant, assets) {
     return site;
   };
 
+  let loading;
+  const lengthwise = () => loading ??= assets.lengthwise().then(({ load }) => load({ variant }));
+
   return {
     name: `lengthwise ${variant}`, ours: true,
     kinds: {
       product(row) {
         const { m, n, k } = row, { a, b } = inputs(row);
-        const weights = row.outIn ? Float32Array.from(b, (_, i) => b[i % k * n + Math.floor(i / k)]) : b;
         const multiply = row.outIn ? wasm.matmul_transposed : wasm.matmul;
-        const [pa, pb, pc] = [kernels.place(a), kernels.place(weights), kernels.space(m * n)];
+        const [pa, pb, pc] = [kernels.place(a), kernels.place(row.outIn ? outIn(row) : b), kernels.space(m * n)];
         return work(m * n, () => pc, () => multiply(m, n, k, pa, pb, pc), [pa, pb, pc]);
       },
       attention(row) {
@@ -77,6 +105,18 @@ export async function load(variant, assets) {
           dispose() { kernels.release(square), wasm.site_release(site); },
         };
       },
+      async training({ config, batch, ...row }) {
+        const { weights, tokens } = inputs({ config, batch, ...row });
+        const model = trainable(await lengthwise(), config, weights);
+        const trainer = model.trainer({ learningRate: 3e-3, warmup: 0, minimumRatio: 1, weightDecay: 0, clip: 0 });
+        const step = () => trainer.step(tokens, { batch, length: config.length }).loss;
+        const first = step();
+        let last;
+        for (let i = 0; i < checkedSteps; i++) last = step();
+        return { run: step, result: () => Float32Array.of(first, last < 0.9 * first), dispose: () => model.dispose() };
+      },
+      decode: async (row) => generating(await lengthwise(), row, row.tokens),
+      prefill: async (row) => generating(await lengthwise(), row, 1),
     },
   };
 }

@@ -1,19 +1,19 @@
 // Typed arrays as a careful user would write them: buffers made once, loops over adjacent numbers, tables hoisted.
-import { bucket, inputs } from './rows.mjs';
+import { likeliest, linear, Sequence } from './llama.mjs';
+import { bucket, inputs, outIn } from './rows.mjs';
 
-// c = a·b: four rows of b at a time into a row of c.
-function matmul(m, n, k, a, b, c) {
-  for (let i = 0; i < m; i++) {
-    const row = i * n;
-    c.fill(0, row, row + n);
-    let l = 0;
-    for (; l + 4 <= k; l += 4) {
-      const x0 = a[i * k + l], x1 = a[i * k + l + 1], x2 = a[i * k + l + 2], x3 = a[i * k + l + 3];
-      const b0 = l * n, b1 = b0 + n, b2 = b1 + n, b3 = b2 + n;
-      for (let j = 0; j < n; j++) c[row + j] += x0 * b[b0 + j] + x1 * b[b1 + j] + x2 * b[b2 + j] + x3 * b[b3 + j];
-    }
-    for (; l < k; l++) for (let j = 0, x = a[i * k + l], from = l * n; j < n; j++) c[row + j] += x * b[from + j];
-  }
+// c = a·b, b [k][n]. Its columns are copied side by side first, unless rows are too few for that to pay.
+function matmul(m, n, k, a, b, c, turned) {
+  if (m < 4) return few(m, n, k, a, b, c);
+  for (let l = 0; l < k; l++) for (let j = 0; j < n; j++) turned[j * k + l] = b[l * n + j];
+  linear(c, a, turned, m, k, n);
+}
+function few(m, n, k, a, b, c) {
+  c.fill(0);
+  for (let i = 0; i < m; i++) for (let l = 0; l < k; l++) addRow(n, a[i * k + l], b, l * n, c, i * n);
+}
+function addRow(n, x, b, from, c, to) {
+  for (let j = 0; j < n; j++) c[to + j] += x * b[from + j];
 }
 
 function attend(length, heads, D, q, k, v, out, scores) {
@@ -59,13 +59,27 @@ function biases({ encoding, heads, length }, table) {
   };
 }
 
+function generating(row, count) {
+  const { weights, prompt } = inputs(row);
+  const sequence = new Sequence({ ...row.config, length: prompt.length + count }, weights);
+  const tokens = new Float32Array(count);
+  const run = () => {
+    sequence.reset();
+    tokens[0] = likeliest(sequence.feed(prompt));
+    for (let i = 1; i < count; i++) tokens[i] = likeliest(sequence.feed([tokens[i - 1]]));
+  };
+  return { run, result: () => tokens };
+}
+
 export async function load() {
   return {
     name: 'plain JavaScript',
     kinds: {
       product(row) {
-        const { m, n, k } = row, { a, b } = inputs(row), c = new Float32Array(m * n);
-        return { run: () => matmul(m, n, k, a, b, c), result: () => c };
+        const { m, n, k } = row, { a, b } = inputs(row), c = new Float32Array(m * n), turned = new Float32Array(n * k);
+        if (!row.outIn) return { run: () => matmul(m, n, k, a, b, c, turned), result: () => c };
+        const weights = outIn(row);
+        return { run: () => linear(c, a, weights, m, k, n), result: () => c };
       },
       attention(row) {
         const { length, heads, headDim } = row, { q, k, v } = inputs(row);
@@ -107,6 +121,8 @@ export async function load() {
         let far;
         return { run() { far = byDistance(); }, result: () => far };
       },
+      decode: (row) => generating(row, row.tokens),
+      prefill: (row) => generating(row, 1),
     },
   };
 }

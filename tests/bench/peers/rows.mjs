@@ -1,5 +1,8 @@
 // What is measured: rows of numbers about the work, and the doubles that each result must agree with.
 
+import { exactSequence, likeliest, lossOf, stories15M, trained, weightsOf } from './llama.mjs';
+import { numbers } from './numbers.mjs';
+
 const heads = 8, headDim = 64, width = heads * headDim;
 
 const product = (m, k, n, options) => ({
@@ -25,18 +28,12 @@ export const rows = [
     { id: `${encoding} bias 8×2048×2048, dense`, group: 'tables', kind: 'bias', encoding, length: 2048, heads, headDim, work: heads * 2048 ** 2 * 4 / 1e9, unit: 'GB/s' },
     { id: `${encoding} bias 2048, by distance`, group: 'tables', kind: 'distances', encoding, length: 2048, heads, headDim, work: 1, unit: 'µs' },
   ]),
+  ...[64, 128].map((width) => ({ id: `training step, width ${width}`, group: 'training', kind: 'training', config: trained(width), batch: 16, work: 1, unit: 'steps/s' })),
+  { id: 'decode, stories15M', group: 'model', kind: 'decode', config: stories15M, tokens: 64, work: 64, unit: 'tokens/s' },
+  { id: 'prefill 256, stories15M', group: 'model', kind: 'prefill', config: stories15M, tokens: 256, work: 256, unit: 'tokens/s' },
 ];
-
-/** Evenly spread in −1 … 1, the same for the same seed. */
-export function numbers(count, seed) {
-  let state = seed * 2654435761 >>> 0;
-  return Float32Array.from({ length: count }, () => {
-    state = state + 0x6d2b79f5 >>> 0;
-    let x = Math.imul(state ^ state >>> 15, state | 1);
-    x ^= x + Math.imul(x ^ x >>> 7, x | 61);
-    return ((x ^ x >>> 14) >>> 0) / 2 ** 31 - 1;
-  });
-}
+/** Steps that a training contender takes before it says what they did to the loss. */
+export const checkedSteps = 20;
 
 const kept = new Map();
 /** Inputs of a row, made once. */
@@ -49,13 +46,22 @@ export function inputs(row) {
     sinusoidal: () => ({}),
     bias: () => ({ table: numbers(heads * 32, 1) }),
     distances: () => ({ table: numbers(heads * 32, 1) }),
+    training: ({ config, batch }) => ({ weights: weightsOf(config), tokens: Int32Array.from({ length: batch * (config.length + 1) }, (_, i) => i * 7919 % config.vocabulary) }),
+    decode: ({ config }) => ({ weights: weightsOf(config), prompt: Int32Array.of(1) }),
+    prefill: ({ config, tokens }) => ({ weights: weightsOf(config), prompt: Int32Array.from({ length: tokens }, (_, i) => i ? i * 7919 % config.vocabulary : 1) }),
   }[row.kind];
-  const key = `${row.kind} ${row.m} ${row.n} ${row.k} ${row.length}`;
+  const key = `${row.kind} ${row.m} ${row.n} ${row.k} ${row.length} ${row.config?.width}`;
   if (!kept.has(key)) {
     kept.clear(); // the last row's may be large
     kept.set(key, make(row));
   }
   return kept.get(key);
+}
+
+/** A product's b [k][n] as weights lie, [n][k]. */
+export function outIn(row) {
+  const { b } = inputs(row), { n, k } = row;
+  return Float32Array.from(b, (_, i) => b[i % k * n + Math.floor(i / k)]);
 }
 
 // Some indices below n, the first and the last among them.
@@ -133,7 +139,18 @@ const references = {
     const values = Array.from({ length: heads * length }, (_, n) => biasOf(encoding, table, Math.floor(n / length), n % length));
     return { size: values.length, values, tolerance: 1e-4 };
   },
+  // The loss before the first step; and that it fell by a tenth at least (1) in some more.
+  training: ({ config, batch }, { weights, tokens }) => ({ size: 2, values: [lossOf(config, weights, tokens, batch), 1], tolerance: 1e-4 }),
+  decode: (row, from) => ({ size: row.tokens, values: continued(row, from, row.tokens), tolerance: 0 }),
+  prefill: (row, from) => ({ size: 1, values: continued(row, from, 1), tolerance: 0 }),
 };
+
+function continued({ config }, { weights, prompt }, count) {
+  const sequence = exactSequence({ ...config, length: prompt.length + count }, weights);
+  const tokens = [likeliest(sequence.feed(prompt))];
+  while (tokens.length < count) tokens.push(likeliest(sequence.feed(tokens.slice(-1))));
+  return tokens;
+}
 
 /** The bucket of a distance ≥ 0 (T5, 32 of them up to 128). */
 export const bucket = (distance) => (distance < 16 ? distance : Math.min(31, 16 + Math.floor(Math.log(distance / 16) / Math.log(8) * 16 + 1e-9)));

@@ -1,0 +1,50 @@
+// How long from the import until something works, and how much comes over the wire.
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { brotliCompressSync, constants } from 'node:zlib';
+import { buildSync } from 'esbuild';
+
+const here = (path) => fileURLToPath(new URL(path, import.meta.url));
+const shown = { simd: 'lengthwise simd', relaxed: 'lengthwise relaxed', ort: 'onnxruntime-web', tfjs: 'tfjs-wasm', jax: 'jax-js' };
+const ours = (key) => key === 'simd' || key === 'relaxed';
+
+/** A fresh process for each time, in turns; milliseconds on the wall. */
+export async function readiness(chosen, onProgress, rounds = 7) {
+  const entries = Object.entries(shown).filter(([key]) => !chosen || chosen.includes(key)).map(([key, name]) => ({ key, name, ours: ours(key), error: 0, times: [] }));
+  for (let round = 0; round < rounds; round++) for (const entry of entries) {
+    if (entry.fault) continue;
+    onProgress(`import → ready: ${entry.name}, ${round + 1} of ${rounds}`);
+    try {
+      entry.times.push(Number(execFileSync(process.execPath, [...process.execArgv, here('start.mjs'), entry.key], { stdio: ['ignore', 'pipe', 'pipe'] }).toString().trim().split('\n').pop()));
+    } catch (error) {
+      entry.fault = (/^\w*Error.*$/m.exec(String(error.stderr)) ?? [String(error.message)])[0];
+    }
+  }
+  return { id: 'import → ready in Node', group: 'ready', unit: 'ms', work: 1, entries: entries.map(({ key, times, ...entry }) => {
+    times.sort((a, b) => a - b);
+    return entry.fault ? entry : { ...entry, median: times[rounds >> 1], low: times[rounds >> 2], high: times[rounds - 1 - (rounds >> 2)], best: times[0], rounds };
+  }) };
+}
+
+const brotli = (bytes) => brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length } }).length;
+const script = (contents) => buildSync({ stdin: { contents, resolveDir: here('.') }, bundle: true, minify: true, write: false, format: 'esm', platform: 'browser', target: 'es2022',
+  mainFields: ['module', 'browser', 'main'], external: ['node:*', 'fs', 'path', 'url', 'worker_threads', 'perf_hooks', 'module', 'os'], logLevel: 'silent' }).outputFiles[0].contents;
+
+/** Kilobytes of brotli: what a page fetches before the first tensor, bundled and minified, with its WebAssembly. */
+export function wireSizes(onProgress) {
+  const peers = 'node_modules';
+  const parts = {
+    simd: ["export { load } from '../../../dist/index.js'", '../../../dist/lengthwise.wasm'],
+    relaxed: ["export { load } from '../../../dist/index.js'", '../../../dist/lengthwise-relaxed.wasm'],
+    ort: ["export { InferenceSession, Tensor } from 'onnxruntime-web/wasm'", `${peers}/onnxruntime-web/dist/ort-wasm-simd-threaded.wasm`],
+    tfjs: ["export { tensor, matMul, setBackend } from '@tensorflow/tfjs-core'; import '@tensorflow/tfjs-backend-wasm'", `${peers}/@tensorflow/tfjs-backend-wasm/dist/tfjs-backend-wasm-simd.wasm`],
+    jax: ["export { init, jit, numpy } from '@jax-js/jax'"],
+    wllama: ["export { Wllama } from '@wllama/wllama'", `${peers}/@wllama/wllama/esm/wasm/wllama.wasm`],
+  };
+  return { id: 'on the wire, brotli', group: 'ready', unit: 'KB', work: 1, entries: Object.entries(parts).map(([key, [code, wasm]]) => {
+    onProgress(`brotli: ${key}`);
+    const size = (brotli(script(code)) + (wasm ? brotli(readFileSync(here(wasm))) : 0)) / 1024;
+    return { name: shown[key] ?? key, ours: ours(key), error: 0, median: size, low: size, high: size, best: size, rounds: 1 };
+  }) };
+}
