@@ -41,7 +41,7 @@ float weights_and_gradient(float* s, float* ds, const float* bias, float row_sca
   const f32x4 scale = simd::splat(row_scale), shift = simd::splat(lse), minus = simd::splat(delta);
   f32x4 sum = simd::zero();
   each_vector(s, a, b, [&](int j, f32x4 raw, bool partial) {
-    const f32x4 t = unscaled(raw, bias, j), p = simd::exp(t * scale - shift), dp = simd::load(ds + j);
+    const f32x4 t = unscaled(raw, bias, j), p = simd::exp_to_88(t * scale - shift), dp = simd::load(ds + j);
     const f32x4 gradient = p * (dp - minus), inside = first_lanes(b - j);
     simd::store(ds + j, partial ? simd::select(inside, gradient * scale, dp) : gradient * scale);
     const f32x4 part = simd::zero_where(p <= simd::zero(), gradient * t);  // t may be −∞ there
@@ -52,21 +52,22 @@ float weights_and_gradient(float* s, float* ds, const float* bias, float row_sca
 }
 
 // One row of a tile: s: raw → p, ds: dout·v → d(t); the plan's gradients.
-void row(const Job& job, int h, int i, const Seen& seen, Interval tile, float delta, float* s, float* ds) {
+void row(const Job& job, int h, int i, const Part& part, int first, float delta, float* s, float* ds) {
   const float lse = job.lse[size_t(h) * job.in.queries + i];
-  const float *bias = row_bias(job.plan, h, i, tile), scale = row_scale(job.plan, h, i);
+  const float *bias = row_bias(job.plan, h, i, first), scale = row_scale(job.plan, h, i);
   float dscale = 0;
-  each_interval(seen, tile, [&](int a, int b) {
+  part.each([&](int a, int b) {
     dscale += weights_and_gradient(s, ds, bias, scale, lse, delta, a, b);
     if (job.learns(&PlanGradient::bias))
-      add(job.plan_gradient->bias.data() + job.plan.bias.index(h, i) + tile.first + a, ds + a, b - a);
+      add(job.plan_gradient->bias.data() + job.plan.bias.index(h, i) + first + a, ds + a, b - a);
   });
   if (job.learns(&PlanGradient::scale)) job.plan_gradient->scale[size_t(h) * job.plan.length + i] += dscale;
 }
 
 // The same with content terms: afterwards s and ds hold p and d(raw) from the first to past the last key seen.
-void row_content(const Job& job, int h, int i, const Seen& seen, Interval all, Interval tile, float delta, float* s, float* ds,
+void row_content(const Job& job, int h, int i, const Part& part, int first, float delta, float* s, float* ds,
                  float* dq) {
+  const Interval all = part.hull();
   const Row at{h, i, job.head_q(h, i), all.first, all.last};
   const size_t bytes = sizeof(float) * size_t(all.last - all.first);
   const float lse = job.lse[size_t(h) * job.in.queries + i];
@@ -74,16 +75,16 @@ void row_content(const Job& job, int h, int i, const Seen& seen, Interval all, I
   for (auto& content : job.contents) content->row(at, job.raw, s);
   // The value door needs the weights before the gradient of the scores can be known.
   std::memcpy(job.weights + all.first, s + all.first, bytes);
-  each_interval(seen, tile, [&](int a, int b) {
-    score(job.weights, row_bias(job.plan, h, i, tile), row_scale(job.plan, h, i), a, b);
+  part.each([&](int a, int b) {
+    score(job.weights, row_bias(job.plan, h, i, first), row_scale(job.plan, h, i), a, b);
     exponentials(job.weights, lse, a, b);
   });
-  zero_holes(job.weights, seen, tile);
+  zero_holes(job.weights, part);
   const float* dout = job.dout + i * job.out_stride + ptrdiff_t(h) * job.in.head_dim;
   for (auto& content : job.contents) content->read_backward(at, job.weights, dout, ds);
 
-  row(job, h, i, seen, tile, delta, s, ds);
-  zero_holes(s, seen, tile), zero_holes(ds, seen, tile);
+  row(job, h, i, part, first, delta, s, ds);
+  zero_holes(s, part), zero_holes(ds, part);
   float* dscores = job.weights;
   std::memcpy(dscores + all.first, ds + all.first, bytes);
   for (auto& content : job.contents) content->row_backward(at, job.raw, dscores, ds, dq);
@@ -93,33 +94,32 @@ void row_content(const Job& job, int h, int i, const Seen& seen, Interval all, I
 void four_rows(const Job& job, int h, int i, int n, int count, Interval tile, const float* delta) {
   const int D = job.in.head_dim, W = job.W;
   const ptrdiff_t at = tile.first;
-  Seen rows[4];
-  Interval hulls[4], all{0, 0};
-  for (int r = 0; r < count; r++) {
-    rows[r] = seen(job.plan, i + r, job.in.keys);
-    if (job.lse[size_t(h) * job.in.queries + i + r] == minus_infinity) rows[r].count = 0;
-    all = join(all, hulls[r] = hull(rows[r], tile));
-  }
-  if (all.first == all.last) return;
+  Rows rows(job.plan, i, count, job.in.keys, tile);
+  for (int r = 0; r < count; r++)
+    if (job.lse[size_t(h) * job.in.queries + i + r] == minus_infinity) rows.sees(r, {0, 0});
+  rows.measure();
+  if (rows.empty()) return;
   const float *q = job.q + n * W, *dout = job.out_gradient + n * W;
-  raw_scores(job.plan, rows, i, count, tile, {q, job.block_size, job.key_panels, job.panels_size, D}, job.s, job.far, job.s_stride);
-  dot_panels(dout, job.value_panels + at * D, D, all.first / panel, round_up(all.last, panel) / panel, job.ds, job.s_stride);
+  raw_scores(job.plan, rows, {q, job.block_size, job.key_panels, job.panels_size, D}, job.s, job.far, job.s_stride);
+  dot_panels(dout, job.value_panels + at * D, D, rows.hull.first / panel, round_up(rows.hull.last, panel) / panel, job.ds, job.s_stride);
   for (int r = 0; r < count; r++) {
     float *s = job.s + r * job.s_stride, *ds = job.ds + r * job.s_stride;
-    if (job.contents.empty()) row(job, h, i + r, rows[r], tile, delta[n + r], s, ds);
-    else if (hulls[r].first < hulls[r].last) {
-      row_content(job, h, i + r, rows[r], hulls[r], tile, delta[n + r], s, ds, job.dq_content + (n + r) * W);
-      rows[r] = {hulls[r], nullptr, 1};  // through raw even an unseen key may matter to a content term
+    if (job.contents.empty()) row(job, h, i + r, rows.parts[r], tile.first, delta[n + r], s, ds);
+    else if (const Part part = rows.parts[r]; !part.empty()) {
+      row_content(job, h, i + r, part, tile.first, delta[n + r], s, ds, job.dq_content + (n + r) * W);
+      rows.sees(r, part.hull());  // through raw even an unseen key may matter to a content term
     }
   }
+  const int zones = job.plan.zone_count();
   float* dv = job.dv + at * W;
-  for (int zone = 0; zone < job.plan.zone_count(); zone++) {
-    if (Interval all = clip(job.plan, zone, rows, i, count, tile); all.first == all.last) continue;
+  for (int zone = 0; zone < zones; zone++) {
+    if (zones > 1) rows.narrow(job.plan, zone);
+    if (rows.empty()) continue;
     const ptrdiff_t block = zone * job.block_size, head = zone * job.rows_size + at * W;
     const float *keys = job.keys + head, *zone_q = q + block;
     float *dk = job.dk + head, *dq = job.dq + block + n * W;
     each_cell(
-        rows, count, tile,
+        rows.parts, count, tile.last - tile.first,
         [&](int a, int b) {
           mix<4>(job.ds, job.s_stride, keys, W, W, a, b, dq, W);
           spread<4>(job.ds, job.s_stride, zone_q, W, a, b, dk);
@@ -152,7 +152,7 @@ void block(const Job& job, int h, int i, int count) {
   Interval all{0, 0};
   for (int n = 0; n < count; n++) {
     delta[n] = dot(job.out_gradient + n * W, job.out + (i + n) * job.out_stride + head, D);
-    all = join(all, hull(seen(job.plan, i + n, T), {0, T}));
+    all = join(all, Part(seen(job.plan, i + n, T), {0, T}).hull());
   }
   const int width = job.contents.empty() ? tile_keys : T;
   for (int first = all.first / width * width; first < all.last; first += width)

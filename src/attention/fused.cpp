@@ -32,10 +32,11 @@ struct Job {
 struct Running { float max = minus_infinity, sum = 0; };  // of one row's softmax
 
 // raw scores of row (h, i) → exp(score − maximum so far); what has been summed so far is brought to the new maximum.
-void weigh(const Job& job, int h, int i, const Seen& seen, Interval tile, float* s, Running& row, float* acc) {
-  const float *bias = row_bias(job.plan, h, i, tile), scale = row_scale(job.plan, h, i);
+void weigh(const Job& job, int h, int i, const Part& part, int first, float* s, Running& row, float* acc) {
+  const float *bias = row_bias(job.plan, h, i, first), scale = row_scale(job.plan, h, i);
   float max = row.max;
-  each_interval(seen, tile, [&](int a, int b) { max = std::max(max, score(s, bias, scale, a, b)); });
+  if (!bias && scale == 1) part.each([&](int a, int b) { max = std::max(max, largest(s, a, b)); });
+  else part.each([&](int a, int b) { max = std::max(max, score(s, bias, scale, a, b)); });
   if (max > row.max) {
     if (row.sum != 0) {
       const float factor = simd::largest(simd::exp(simd::splat(row.max - max)));
@@ -44,23 +45,23 @@ void weigh(const Job& job, int h, int i, const Seen& seen, Interval tile, float*
     row.max = max;
   }
   const float shift = row.max == minus_infinity ? 0 : row.max;  // −∞ everywhere: weights of 0, not NaN
-  each_interval(seen, tile, [&](int a, int b) { row.sum += exponentials(s, shift, a, b); });
+  part.each([&](int a, int b) { row.sum += exponentials(s, shift, a, b); });
 }
 
 // The same with content terms: the tile is the whole row, the weights end up normalised and are read by the value door.
-void weigh_content(const Job& job, int h, int r, const Seen& seen, Interval tile, float* s, Running& row, float* acc) {
+void weigh_content(const Job& job, int h, int r, const Part& part, int first, float* s, Running& row, float* acc) {
   const int i = job.in.offset + r;
-  const Interval all = hull(seen, tile);
+  const Interval all = part.hull();
   if (all.first == all.last) return;
   const Row at{h, i, job.head_q(h, r), all.first, all.last};
   std::memcpy(job.raw + all.first, s + all.first, sizeof(float) * size_t(all.last - all.first));
   for (auto& content : job.contents) content->row(at, job.raw, s);
-  weigh(job, h, i, seen, tile, s, row, acc);
+  weigh(job, h, i, part, first, s, row, acc);
   if (row.sum == 0) return;
   const f32x4 total = simd::splat(row.sum);
-  each_interval(seen, tile, [&](int a, int b) { each_vector(s, a, b, [&](int, f32x4 x, bool) { return x / total; }); });
+  part.each([&](int a, int b) { each_vector(s, a, b, [&](int, f32x4 x, bool) { return x / total; }); });
   row.max += std::log(row.sum), row.sum = 1;
-  zero_holes(s, seen, tile);
+  zero_holes(s, part);
   for (auto& content : job.contents) content->read(at, s, acc);
 }
 
@@ -72,23 +73,17 @@ void finish(const Job& job, int h, int r, const Running& row, const float* acc) 
 
 // Rows r … r + 3 (`count` of them exist) meet one tile. q, acc: [4][W]
 void four_rows(const Job& job, int h, int r, int count, Interval tile, const float* q, Running* running, float* acc) {
-  Seen rows[4];
-  Interval all{0, 0};
-  for (int n = 0; n < count; n++) {
-    rows[n] = seen(job.plan, job.in.offset + r + n, job.in.keys);
-    all = join(all, hull(rows[n], tile));
-  }
-  if (all.first == all.last) return;
+  const Rows rows(job.plan, job.in.offset + r, count, job.in.keys, tile);
+  if (rows.empty()) return;
   const int W = job.W;
-  raw_scores(job.plan, rows, job.in.offset + r, count, tile, {q, job.zone_q, job.keys, job.zone_keys, job.in.head_dim},
-             job.s, job.far, job.s_stride);
+  raw_scores(job.plan, rows, {q, job.zone_q, job.keys, job.zone_keys, job.in.head_dim}, job.s, job.far, job.s_stride);
   for (int n = 0; n < count; n++) {
     float* s = job.s + n * job.s_stride;
-    if (job.contents.empty()) weigh(job, h, job.in.offset + r + n, rows[n], tile, s, running[n], acc + n * W);
-    else weigh_content(job, h, r + n, rows[n], tile, s, running[n], acc + n * W);
+    if (job.contents.empty()) weigh(job, h, rows.query + n, rows.parts[n], tile.first, s, running[n], acc + n * W);
+    else weigh_content(job, h, r + n, rows.parts[n], tile.first, s, running[n], acc + n * W);
   }
   const float* values = job.values + ptrdiff_t(tile.first) * W;
-  each_cell(rows, count, tile,
+  each_cell(rows.parts, count, tile.last - tile.first,
             [&](int a, int b) { mix<4>(job.s, job.s_stride, values, W, W, a, b, acc, W); },
             [&](int n, int a, int b) { mix<1>(job.s + n * job.s_stride, 0, values, W, W, a, b, acc + n * W, 0); });
 }
@@ -106,7 +101,7 @@ void block(const Job& job, int h, int r, int count) {
   clear(job.acc, size_t(rows) * W);
   Running running[block_rows];
   Interval all{0, 0};
-  for (int n = 0; n < count; n++) all = join(all, hull(seen(job.plan, in.offset + r + n, in.keys), {0, in.keys}));
+  for (int n = 0; n < count; n++) all = join(all, Part(seen(job.plan, in.offset + r + n, in.keys), {0, in.keys}).hull());
 
   const int width = job.contents.empty() ? tile_keys : std::max(in.keys, 1);
   for (int first = all.first / width * width; first < all.last; first += width)
@@ -140,12 +135,13 @@ void direct(const Job& job, int h, int r) {
   rotate(job.plan.rotation, Side::query, job.q, job.W, 1, 1, D, i, false);
   clear(job.acc, job.W);
   const Seen row = seen(job.plan, i, in.keys);
-  const Interval tile{0, in.keys}, all = hull(row, tile);
+  const Part part(row, {0, in.keys});
+  const Interval all = part.hull();
   dot_rows(job.q, in.k + head, in.k_stride, D, all.first, all.last, job.s);
   Running running;
-  if (job.contents.empty()) weigh(job, h, i, row, tile, job.s, running, job.acc);
-  else weigh_content(job, h, r, row, tile, job.s, running, job.acc);
-  each_interval(row, tile, [&](int a, int b) { mix<1>(job.s, 0, in.v + head, in.v_stride, D, a, b, job.acc, 0); });
+  if (job.contents.empty()) weigh(job, h, i, part, 0, job.s, running, job.acc);
+  else weigh_content(job, h, r, part, 0, job.s, running, job.acc);
+  part.each([&](int a, int b) { mix<1>(job.s, 0, in.v + head, in.v_stride, D, a, b, job.acc, 0); });
   finish(job, h, r, running, job.acc);
 }
 

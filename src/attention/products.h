@@ -93,17 +93,35 @@ inline void pack_panels(const float* rows, int count, int D, float* panels) {
   }
 }
 
-// Narrows rows, the first at token `query`, to the keys of one zone; the hull of what is left in the tile.
-inline Interval clip(const Plan& plan, int zone, Seen* rows, int query, int count, Interval tile) {
-  Interval all{0, 0};
-  for (int r = 0; r < count; r++) {
-    rows[r].clip = plan.zone_keys(zone, query + r);
-    all = join(all, hull(rows[r], tile));
-  }
-  return all;
-}
+// Up to four neighbouring rows, the first at token `query`, meet one tile of keys.
+struct Rows {
+  Seen seen[4];
+  Part parts[4];
+  int query, count;
+  Interval tile, hull{0, 0};  // hull: of what any row sees of the tile
 
-// Raw scores of `count` ≤ 4 neighbouring rows, the first at token `query`, in one tile: zone by zone, nearest first.
+  Rows(const Plan& plan, int query, int count, int keys, Interval tile) : query(query), count(count), tile(tile) {
+    for (int r = 0; r < count; r++) seen[r] = attention_detail::seen(plan, query + r, keys), parts[r] = {seen[r], tile};
+    measure();
+  }
+  // Row r sees these of the tile's keys and no others.
+  void sees(int r, Interval keys) {
+    seen[r] = {{tile.first + keys.first, tile.first + keys.last}, nullptr, 1};
+    parts[r] = Part(keys);
+  }
+  // Only the keys of one zone.
+  void narrow(const Plan& plan, int zone) {
+    for (int r = 0; r < count; r++) parts[r] = {seen[r], tile, plan.zone_keys(zone, query + r)};
+    measure();
+  }
+  void measure() {
+    hull = {0, 0};
+    for (int r = 0; r < count; r++) hull = join(hull, parts[r].hull());
+  }
+  bool empty() const { return hull.first == hull.last; }
+};
+
+// Raw scores [count][s_stride] of the rows.
 struct Operands {
   const float* x;       // [zones][4][W], turned queries
   ptrdiff_t x_zone;     // floats from zone to zone
@@ -111,18 +129,20 @@ struct Operands {
   ptrdiff_t panels_zone;
   int D;
 };
-inline void raw_scores(const Plan& plan, Seen* rows, int query, int count, Interval tile, const Operands& in, float* s, float* far,
-                       ptrdiff_t s_stride) {
-  for (int zone = 0; zone < plan.zone_count(); zone++) {
-    const Interval all = clip(plan, zone, rows, query, count, tile);
-    if (all.first == all.last) continue;
-    float* to = zone == 0 ? s : far;
-    dot_panels(in.x + zone * in.x_zone, in.panels + zone * in.panels_zone + ptrdiff_t(tile.first) * in.D, in.D,
-               all.first / panel, round_up(all.last, panel) / panel, to, s_stride);
-    for (int r = 0; r < count && zone; r++)
-      each_interval(rows[r], tile, [&](int a, int b) { std::copy(to + r * s_stride + a, to + r * s_stride + b, s + r * s_stride + a); });
+inline void raw_scores(const Plan& plan, const Rows& rows, const Operands& in, float* s, float* far, ptrdiff_t s_stride) {
+  auto dot = [&](int zone, Interval hull, float* to) {
+    dot_panels(in.x + zone * in.x_zone, in.panels + zone * in.panels_zone + ptrdiff_t(rows.tile.first) * in.D, in.D,
+               hull.first / panel, round_up(hull.last, panel) / panel, to, s_stride);
+  };
+  if (plan.zone_count() == 1) return dot(0, rows.hull, s);
+  Rows part = rows;
+  for (int zone = 0; zone < plan.zone_count(); zone++) {  // nearest first
+    part.narrow(plan, zone);
+    if (part.empty()) continue;
+    dot(zone, part.hull, zone == 0 ? s : far);
+    for (int r = 0; r < rows.count && zone; r++)
+      part.parts[r].each([&](int a, int b) { std::copy(far + r * s_stride + a, far + r * s_stride + b, s + r * s_stride + a); });
   }
-  for (int r = 0; r < count; r++) rows[r].clip = {0, INT_MAX};
 }
 
 // y[r][0 … 4V) += Σ_{a ≤ j < b} w[r][j] · x[j][0 … 4V), R rows, V vectors.
@@ -205,23 +225,19 @@ void spread(const float* w, ptrdiff_t w_stride, const float* x, int W, int a, in
   for (; d < W; d += 4) spread_columns<R, 1>(w, w_stride, x + d, W, a, b, y + d);
 }
 
-// Splits what `count` ≤ 4 neighbouring rows see in a tile: four(a, b) for the keys that all of them see, one(r, a, b) for
-// the rest. Nothing that a row does not see is ever multiplied, so not even a NaN leaks through a weight of zero.
+// Splits what the rows see: four(a, b) for the keys that all four rows see, one(r, a, b) for the rest. Nothing that a row
+// does not see is ever multiplied, so not even a NaN leaks through a weight of zero.
 template <class Four, class One>
-void each_cell(const Seen* rows, int count, Interval tile, Four four, One one) {
-  const int width = tile.last - tile.first;
-  Interval common{0, width};
+void each_cell(const Part* parts, int count, int width, Four four, One one) {
+  Interval common{0, count == 4 ? width : 0};
   for (int r = 0; r < count; r++) {
-    int intervals = 0;
-    each_interval(rows[r], tile, [&](int a, int b) {
-      common = {std::max(common.first, a), std::min(common.last, b)}, intervals++;
-    });
-    if (intervals != 1) common.last = 0;
+    const Interval all = parts[r].hull();
+    common = {std::max(common.first, all.first), parts[r].single() ? std::min(common.last, all.last) : 0};
   }
   if (common.first < common.last) four(common.first, common.last);
   else common = {width, width};
   for (int r = 0; r < count; r++)
-    each_interval(rows[r], tile, [&](int a, int b) {
+    parts[r].each([&](int a, int b) {
       if (a < std::min(b, common.first)) one(r, a, std::min(b, common.first));
       if (std::max(a, common.last) < b) one(r, std::max(a, common.last), b);
     });

@@ -19,33 +19,60 @@ struct Seen {
   Interval own;
   const Interval* list;
   int count;
-  Interval clip{0, INT_MAX};  // only these keys
   const Interval* begin() const { return list ? list : &own; }
   const Interval* end() const { return begin() + count; }
 };
 inline Seen seen(const Plan& plan, int query, int keys) {
   const Pattern& pattern = plan.pattern;
   if (pattern.begin.empty()) return {{0, plan.causal ? std::min(query + 1, keys) : keys}, nullptr, 1};
-  const int first = pattern.begin[query];
-  return {{}, pattern.intervals.data() + first, pattern.begin[query + 1] - first};
+  const int first = pattern.begin[query], count = pattern.begin[query + 1] - first;
+  const Interval* list = pattern.intervals.data() + first;
+  if (count == 1) return {*list, nullptr, 1};
+  return {{}, list, count};
 }
 
-// Calls f(a, b) for each interval's part inside the tile, counted from the tile's first key.
-template <class F>
-void each_interval(const Seen& seen, Interval tile, F f) {
-  const Interval here{std::max(tile.first, seen.clip.first), std::min(tile.last, seen.clip.last)};
-  const Interval* i = std::partition_point(seen.begin(), seen.end(), [&](const Interval& keys) { return keys.last <= here.first; });
-  for (; i != seen.end() && i->first < here.last; i++) {
-    const int a = std::max(i->first, here.first), b = std::min(i->last, here.last);
-    if (a < b) f(a - tile.first, b - tile.first);
+// What one query sees of one tile: intervals counted from the tile's first key, most often one. The Seen must outlive it.
+class Part {
+ public:
+  Part() = default;
+  explicit Part(Interval all) : first_(all), origin_(0) {}
+  Part(const Seen& seen, Interval tile, Interval only = {0, INT_MAX})
+      : here_{std::max(tile.first, only.first), std::min(tile.last, only.last)}, origin_(tile.first) {
+    const Interval* i = seen.begin();
+    end_ = seen.end();
+    if (seen.count > 1) i = std::partition_point(i, end_, [&](const Interval& keys) { return keys.last <= here_.first; });
+    next_ = i;
+    first_ = following();
   }
-}
-// From the first to past the last key seen in the tile; {0, 0} if none is.
-inline Interval hull(const Seen& seen, Interval tile) {
-  Interval all{0, 0};
-  each_interval(seen, tile, [&](int a, int b) { all = {all.last ? all.first : a, b}; });
-  return all;
-}
+  // Calls f(a, b) for each interval.
+  template <class F>
+  void each(F f) const {
+    Part rest = *this;
+    for (Interval x = first_; x.first < x.last; x = rest.following()) f(x.first, x.last);
+  }
+  // From the first to past the last key; {0, 0} if there is none.
+  Interval hull() const {
+    if (next_ == end_) return first_;
+    Interval all{0, 0};
+    each([&](int a, int b) { all = {all.last ? all.first : a, b}; });
+    return all;
+  }
+  bool empty() const { return first_.first == first_.last; }
+  bool single() const { return next_ == end_; }  // at most one interval
+
+ private:
+  Interval following() {
+    if (next_ == end_) return {0, 0};
+    const Interval keys = *next_++;
+    if (keys.first >= here_.last) next_ = end_;
+    const int a = std::max(keys.first, here_.first), b = std::min(keys.last, here_.last);
+    return a < b ? Interval{a - origin_, b - origin_} : Interval{0, 0};
+  }
+  Interval first_{0, 0}, here_{0, 0};
+  const Interval *next_ = nullptr, *end_ = nullptr;
+  int origin_ = 0;
+};
+
 inline Interval join(Interval a, Interval b) {
   if (a.first == a.last) return b;
   if (b.first == b.last) return a;
@@ -55,9 +82,9 @@ inline Interval join(Interval a, Interval b) {
 inline float row_scale(const Plan& plan, int head, int query) {
   return plan.scale.empty() ? 1 : plan.scale[size_t(head) * plan.length + query];
 }
-// The row of biases from the tile's first key on; nullptr when the door is closed.
-inline const float* row_bias(const Plan& plan, int head, int query, Interval tile) {
-  return plan.bias.table.empty() ? nullptr : plan.bias.row(head, query) + tile.first;
+// The row of biases from key `first` on; nullptr when the door is closed.
+inline const float* row_bias(const Plan& plan, int head, int query, int first) {
+  return plan.bias.table.empty() ? nullptr : plan.bias.row(head, query) + first;
 }
 
 // Lanes 0 … count − 1.
@@ -79,6 +106,14 @@ void each_vector(float* x, int a, int b, F f) {
 // The score: here and nowhere else. `raw` is q·k·score_scale plus the content terms.
 inline f32x4 unscaled(f32x4 raw, const float* bias, int j) { return bias ? raw + simd::load(bias + j) : raw; }
 
+// The largest raw score of one interval (NaN left out), where scores are raw: no bias, no scale.
+inline float largest(const float* s, int a, int b) {
+  f32x4 top = simd::splat(minus_infinity);
+  int j = a;
+  for (; j + 4 <= b; j += 4) top = simd::max(top, simd::load(s + j));
+  if (j < b) top = simd::max(top, simd::select(first_lanes(b - j), simd::load(s + j), top));
+  return simd::largest(top);
+}
 // raw → scores in place over one interval; the largest of them (NaN left out).
 inline float score(float* s, const float* bias, float row_scale, int a, int b) {
   const f32x4 scale = simd::splat(row_scale);
@@ -95,16 +130,16 @@ inline float exponentials(float* s, float shift, int a, int b) {
   const f32x4 minus = simd::splat(shift);
   f32x4 sum = simd::zero();
   each_vector(s, a, b, [&](int j, f32x4 x, bool partial) {
-    const f32x4 y = simd::exp(x - minus);
+    const f32x4 y = simd::exp_to_88(x - minus);
     sum += partial ? simd::select(first_lanes(b - j), y, simd::zero()) : y;
     return y;
   });
   return simd::sum(sum);
 }
 // Zero in what the row does not see between its first and its last key.
-inline void zero_holes(float* x, const Seen& seen, Interval tile) {
+inline void zero_holes(float* x, const Part& part) {
   int end = -1;
-  each_interval(seen, tile, [&](int a, int b) {
+  part.each([&](int a, int b) {
     for (int j = end; j >= 0 && j < a; j++) x[j] = 0;
     end = b;
   });

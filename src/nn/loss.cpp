@@ -23,7 +23,7 @@ void cross_entropy(float* losses, const float* logits, const int32_t* targets, i
     if (targets[r] < 0) continue;
     float top = largest_of(logits, vocabulary);
     f32x4 total = zero();
-    each(size_t(vocabulary), [&](size_t i, auto at) { total += exp(at.load(logits + i, least) - splat(top)); });
+    each(size_t(vocabulary), [&](size_t i, auto at) { total += exp_to_88(at.load(logits + i, least) - splat(top)); });
     losses[r] = (top - logits[targets[r]]) + std::log(sum(total));
   }
 }
@@ -38,7 +38,7 @@ void cross_entropy_backward(float* logits, float* losses, const int32_t* targets
     float top = largest_of(logits, vocabulary), target = logits[targets[r]];
     f32x4 total = zero();
     each(size_t(vocabulary), [&](size_t i, auto at) {
-      f32x4 part = exp(at.load(logits + i, least) - splat(top));
+      f32x4 part = exp_to_88(at.load(logits + i, least) - splat(top));
       at.store(logits + i, part);
       total += part;
     });
