@@ -81,7 +81,7 @@ static void part_of_tile(int depth, const float* strip, const float* panel, floa
 }
 
 // c[j] = or += a · column j of b, where columns are contiguous: dot products, four at a time.
-static void row(int n, int k, const float* a, const float* b, ptrdiff_t b_column, float* c, bool accumulate) {
+static void row_of_dots(int n, int k, const float* a, const float* b, ptrdiff_t b_column, float* c, bool accumulate) {
   ptrdiff_t j = 0;
   for (; j + 4 <= n; j += 4, b += 4 * b_column) {
     const float *b1 = b + b_column, *b2 = b1 + b_column, *b3 = b2 + b_column;
@@ -102,10 +102,33 @@ static void row(int n, int k, const float* a, const float* b, ptrdiff_t b_column
   }
 }
 
+// c[0 … n) = or += Σ_{i < R} a[i]·row i of b.
+template <int R>
+static void add_rows(int n, const float* a, ptrdiff_t a_column, const float* b, ptrdiff_t b_row, float* c, bool accumulate) {
+  f32x4 x[R];
+  for (int i = 0; i < R; i++) x[i] = splat(a[i * a_column]);
+  each(size_t(n), [&](size_t j, auto at) {
+    f32x4 total = accumulate ? at.load(c + j) : zero();
+    for (int i = 0; i < R; i++) total = madd(x[i], at.load(b + i * b_row + j), total);
+    at.store(c + j, total);
+  });
+}
+
+// c[j] = or += a · column j of b, where rows are contiguous: sums of rows, so that b is read in order.
+static void row_of_sums(int n, int k, const float* a, ptrdiff_t a_column, const float* b, ptrdiff_t b_row, float* c, bool accumulate) {
+  ptrdiff_t l = 0;
+  for (; l + 8 <= k; l += 8, accumulate = true) add_rows<8>(n, a + l * a_column, a_column, b + l * b_row, b_row, c, accumulate);
+  for (; l < k; l++, accumulate = true) add_rows<1>(n, a + l * a_column, a_column, b + l * b_row, b_row, c, accumulate);
+}
+
 void product(int m, int n, int k, const float* a, ptrdiff_t a_row, ptrdiff_t a_column, const float* b, ptrdiff_t b_row,
              ptrdiff_t b_column, float* c, ptrdiff_t c_row, bool accumulate, float* scratch) {
   if (k == 0 || (m <= few_rows && a_column == 1 && b_row == 1)) {
-    for (ptrdiff_t i = 0; i < m; i++) row(n, k, a + i * a_row, b, b_column, c + i * c_row, accumulate);
+    for (ptrdiff_t i = 0; i < m; i++) row_of_dots(n, k, a + i * a_row, b, b_column, c + i * c_row, accumulate);
+    return;
+  }
+  if (m <= few_rows && b_column == 1) {
+    for (ptrdiff_t i = 0; i < m; i++) row_of_sums(n, k, a + i * a_row, a_column, b, b_row, c + i * c_row, accumulate);
     return;
   }
   for (ptrdiff_t from = 0; from < k; from += depth_block, accumulate = true) {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "position/stack.h"
+#include "simd/sincos.h"
 #include "position/text.h"
 
 namespace lw {
@@ -166,7 +167,7 @@ Error Stack::plan_rotation(int present, Plan& out) {
   return {};
 }
 
-// Angles and gains in double, cosine and sine of them in double (the library reduces them exactly), rounded once. Keys
+// Angles in double, reduced in double, so that cosines and sines are right to a float's last place at any position. Keys
 // get tables of their own where their numbers or gains differ from those of the queries.
 Error Stack::turn(Encoding& e, std::span<const double> query, std::span<const double> key, int present, Rotation& r) {
   const Rotary rotary = e.rotary();
@@ -174,10 +175,8 @@ Error Stack::turn(Encoding& e, std::span<const double> query, std::span<const do
   auto too_large = [&] { return out_of_memory("the rotation", 40.0 * size); };
   auto tables = [&](std::span<const double> positions, const double* gain, Buffer<float>& cosine, Buffer<float>& sine) {
     if (!angles(e, positions, present, numbers_) || !sized(cosine, size, 1) || !sized(sine, size, 1)) return false;
-    for (size_t n = 0; n < size; n++) {
-      const double by = gain ? gain[n] : 1;
-      cosine[n] = float(by * std::cos(numbers_[n])), sine[n] = float(by * std::sin(numbers_[n]));
-    }
+    simd::sincos(numbers_.data(), size, sine.data(), cosine.data());
+    for (size_t n = 0; n < size && gain; n++) cosine[n] *= float(gain[n]), sine[n] *= float(gain[n]);
     return true;
   };
   r.pairs = rotary.pairs, r.pairing = rotary.pairing;

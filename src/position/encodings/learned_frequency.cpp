@@ -2,9 +2,11 @@
 //   PE[p, 2k] = sin(p·ω_k), PE[p, 2k+1] = cos(p·ω_k); ω_k is a parameter started at base^(−2k/d)
 //   d(loss)/d(ω_k) = Σ_p p·(cos(p·ω_k)·g[p, 2k] − sin(p·ω_k)·g[p, 2k+1])
 // d odd: the last column is the sine. base 1 … 10¹². embedding_scale: token embeddings × √d before the sum.
+#include <algorithm>
 #include <cmath>
 
 #include "position/catalogue.h"
+#include "position/waves.h"
 
 namespace lw {
 namespace {
@@ -21,37 +23,33 @@ struct LearnedFrequency {
       .past_note = "Defined for every position, but vectors past the trained length were never seen.",
       .past_note_zh = "对任意位置都有定义，但超出训练长度的向量从未见过。"};
 
-  LearnedFrequency(const Options& o, const Shape& s) : base_(o["base"]), scaled_(o.flag("embedding_scale")), d_(s.width) {
-    parameters.push_back({Parameter::custom, "frequencies", 1, (d_ + 1) / 2});
+  LearnedFrequency(const Options& o, const Shape& s) : waves_(o["base"], s.width), scaled_(o.flag("embedding_scale")), d_(s.width) {
+    parameters.push_back({Parameter::custom, "frequencies", 1, waves_.count()});
   }
-  void initialise(Random&) {
-    for (int k = 0; k < (d_ + 1) / 2; k++) parameters[0].value[k] = float(std::pow(base_, -2.0 * k / d_));
-  }
+  void initialise(Random&) { std::copy(waves_.frequency.begin(), waves_.frequency.end(), parameters[0].value); }
 
   float embedding_scale() const { return scaled_ ? float(std::sqrt(double(d_))) : 1; }
 
-  void input(std::span<const double> positions, float* out) const {
-    for (double p : positions)
-      for (int c = 0; c < d_; c++) {
-        const double angle = p * parameters[0].value[c / 2];
-        *out++ += float(c % 2 ? std::cos(angle) : std::sin(angle));
-      }
+  void input(std::span<const double> positions, float* out) {
+    std::copy_n(parameters[0].value, waves_.count(), waves_.frequency.begin());
+    for (double p : positions) waves_.add(p, out), out += d_;
   }
   void input_backward(std::span<const double> positions, const float* gradient) {
-    for (int c = 0; c < d_; c++) {
-      double sum = 0;
-      for (size_t i = 0; i < positions.size(); i++) {
-        const double p = positions[i], angle = p * parameters[0].value[c / 2];
-        sum += p * gradient[i * d_ + c] * (c % 2 ? -std::sin(angle) : std::cos(angle));
+    std::vector<double> sums(waves_.count());
+    for (double p : positions) {
+      waves_.at(p);
+      for (int c = 0; c < d_; c++) {
+        const int k = c / 2;
+        sums[k] += p * *gradient++ * (c % 2 ? -waves_.value(waves_.sine(k)) : waves_.value(waves_.cosine(k)));
       }
-      parameters[0].gradient[c / 2] += float(sum);
     }
+    for (int k = 0; k < waves_.count(); k++) parameters[0].gradient[k] += float(sums[k]);
   }
 
   std::vector<Parameter> parameters;
 
  private:
-  double base_;
+  Waves waves_;
   bool scaled_;
   int d_;
 };

@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "position/catalogue.h"
+#include "position/waves.h"
 
 namespace lw {
 namespace {
@@ -35,37 +36,30 @@ struct Sinusoidal {
       .differs_zh = "论文中正弦与余弦交错排列；tensor2tensor 和 fairseq 先放全部正弦，且指数除以 d/2 − 1。与训练好的词嵌入相加之后，二者不可互换。"};
 
   Sinusoidal(const Options& o, const Shape& s)
-      : base_(o["base"]), layout_(o.integer("layout")), sin_only_(o.flag("sin_only")), scaled_(o.flag("embedding_scale")), d_(s.width) {}
+      : waves_(waves(o["base"], o.integer("layout"), o.flag("sin_only"), s.width)), scaled_(o.flag("embedding_scale")), d_(s.width) {}
 
   float embedding_scale() const { return scaled_ ? float(std::sqrt(double(d_))) : 1; }
 
-  // Column c is sin(p·frequency + 0) or its cosine; frequency < 0: the column is zero.
-  struct Column { double frequency; bool cosine; };
-  Column column(int c) const {
-    const int half = d_ / 2, sines = layout_ == half_minus_1 ? half : (d_ + 1) / 2;
-    if (sin_only_) return {std::pow(base_, -double(c) / d_), false};
-    bool cosine = layout_ == interleaved ? c % 2 : c >= sines;
-    int k = layout_ == interleaved ? c / 2 : cosine ? c - sines : c;
-    if (layout_ != half_minus_1) return {std::pow(base_, -2.0 * k / d_), cosine};
-    return {k >= half ? -1 : std::pow(base_, -double(k) / std::max(half - 1, 1)), cosine};
-  }
-
-  void input(std::span<const double> positions, float* out) const {
-    for (int c = 0; c < d_; c++) {
-      const Column column = this->column(c);
-      if (column.frequency < 0) continue;
-      for (size_t i = 0; i < positions.size(); i++) {
-        double angle = positions[i] * column.frequency;
-        out[i * d_ + c] += float(column.cosine ? std::cos(angle) : std::sin(angle));
-      }
-    }
+  void input(std::span<const double> positions, float* out) {
+    for (double p : positions) waves_.add(p, out), out += d_;
   }
 
  private:
   enum { interleaved, concatenated, half_minus_1 };
-  double base_;
-  int layout_;
-  bool sin_only_, scaled_;
+
+  static Waves waves(double base, int layout, bool sin_only, int d) {
+    if (layout == interleaved && !sin_only) return Waves(base, d);
+    if (layout == concatenated && !sin_only) return concatenated_waves(base, d);
+    const int sines = sin_only ? d : d / 2;
+    Waves waves{std::vector<double>(sines), std::vector<int>(d)};
+    for (int k = 0; k < sines; k++) waves.frequency[k] = std::pow(base, -double(k) / (sin_only ? d : std::max(sines - 1, 1)));
+    for (int c = 0; c < d; c++)
+      waves.place(c, c < sines ? waves.sine(c) : c < 2 * sines ? waves.cosine(c - sines) : waves.none());
+    return waves;
+  }
+
+  Waves waves_;
+  bool scaled_;
   int d_;
 };
 

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "position/catalogue.h"
+#include "position/waves.h"
 
 namespace lw {
 namespace {
@@ -27,24 +28,22 @@ struct Sparse {
       .past_note_zh = "对任意位置都有定义，但超出训练长度的向量从未见过。"};
 
   Sparse(const Options& o, const Shape& s)
-      : at_(o.numbers("at").begin(), o.numbers("at").end()), stride_(o["stride"]), base_(o["base"]), scaled_(o.flag("embedding_scale")), d_(s.width) {}
+      : at_(o.numbers("at").begin(), o.numbers("at").end()), stride_(o["stride"]), waves_(o["base"], s.width),
+        scaled_(o.flag("embedding_scale")), d_(s.width) {}
 
   float embedding_scale() const { return scaled_ ? float(std::sqrt(double(d_))) : 1; }
 
   bool reads_tokens() const { return !at_.empty(); }
-  void input(std::span<const double> positions, const int* tokens, float* out) const {
-    for (size_t i = 0; i < positions.size(); i++) {
-      if (at_.empty() ? std::fmod(positions[i], stride_) != 0 : std::find(at_.begin(), at_.end(), tokens[i]) == at_.end()) continue;
-      for (int c = 0; c < d_; c++) {
-        const double angle = positions[i] * std::pow(base_, -2.0 * (c / 2) / d_);
-        out[i * d_ + c] += float(c % 2 ? std::cos(angle) : std::sin(angle));
-      }
-    }
+  void input(std::span<const double> positions, const int* tokens, float* out) {
+    for (size_t i = 0; i < positions.size(); i++)
+      if (at_.empty() ? std::fmod(positions[i], stride_) == 0 : std::find(at_.begin(), at_.end(), tokens[i]) != at_.end())
+        waves_.add(positions[i], out + i * d_);
   }
 
  private:
   std::vector<double> at_;
-  double stride_, base_;
+  double stride_;
+  Waves waves_;
   bool scaled_;
   int d_;
 };

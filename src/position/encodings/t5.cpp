@@ -55,16 +55,18 @@ struct T5 {
   float score_scale() const { return scaled_ ? -1 : 1; }
 
   void bias(std::span<const double> distances, float* out) const {
-    for (size_t m = 0; m < distances.size(); m++) {
-      const float* row = parameters[0].value + size_t(bucket(distances[m])) * heads_;
-      for (int h = 0; h < heads_; h++) out[h * distances.size() + m] += row[h];
-    }
+    each_run(distances, [&](size_t from, size_t to, int bucket) {
+      const float* row = parameters[0].value + size_t(bucket) * heads_;
+      for (int h = 0; h < heads_; h++)
+        for (size_t m = from; m < to; m++) out[h * distances.size() + m] += row[h];
+    });
   }
   void bias_backward(std::span<const double> distances, const float* gradient) {
-    for (size_t m = 0; m < distances.size(); m++) {
-      float* row = parameters[0].gradient + size_t(bucket(distances[m])) * heads_;
-      for (int h = 0; h < heads_; h++) row[h] += gradient[h * distances.size() + m];
-    }
+    each_run(distances, [&](size_t from, size_t to, int bucket) {
+      float* row = parameters[0].gradient + size_t(bucket) * heads_;
+      for (int h = 0; h < heads_; h++)
+        for (size_t m = from; m < to; m++) row[h] += gradient[h * distances.size() + m];
+    });
   }
 
   std::vector<Parameter> parameters;
@@ -83,11 +85,23 @@ struct T5 {
     for (int i = 0; i < above; i++) top *= double(over), bottom *= double(under);
     return top / bottom;
   }
-  int bucket(double distance) const {
-    const double n = causal_ ? std::max(distance, 0.0) : std::fabs(distance);
-    const int right = !causal_ && distance < 0 ? buckets_ : 0;
-    if (n < exact_) return right + int(n);
-    return right + exact_ + int(std::upper_bound(borders_.begin(), borders_.end(), n) - borders_.begin());
+  // Calls f(from, to, bucket) for neighbouring distances [from, to) that share a bucket.
+  template <class F>
+  void each_run(std::span<const double> distances, F f) const {
+    for (size_t from = 0, to; from < distances.size(); from = to) {
+      const bool right = !causal_ && distances[from] < 0;
+      auto far = [&](double distance) { return causal_ ? std::max(distance, 0.0) : std::fabs(distance); };
+      const double n = far(distances[from]);
+      const auto border = std::upper_bound(borders_.begin(), borders_.end(), n);
+      const bool exact = n < exact_;
+      const double low = exact ? std::floor(n) : border == borders_.begin() ? exact_ : border[-1];
+      const double high = exact ? low + 1 : border == borders_.end() ? INFINITY : *border;
+      for (to = from + 1; to < distances.size(); to++) {
+        const double next = far(distances[to]);
+        if (!(next >= low && next < high) || right != (!causal_ && distances[to] < 0)) break;
+      }
+      f(from, to, (right ? buckets_ : 0) + (exact ? int(n) : exact_ + int(border - borders_.begin())));
+    }
   }
   int heads_;
   bool causal_, scaled_;

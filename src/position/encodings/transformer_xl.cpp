@@ -7,6 +7,7 @@
 
 #include "position/catalogue.h"
 #include "position/content.h"
+#include "position/waves.h"
 
 namespace lw {
 namespace {
@@ -43,7 +44,7 @@ class TransformerXlTerm final : public ContentTerm {
  public:
   explicit TransformerXlTerm(TransformerXl& own)
       : u_(own.parameters[0]), v_(own.parameters[1]), relative_(own.parameters[2]), shape_(own.shape), clamp_(own.clamp),
-        H_(own.shape.heads), D_(own.shape.head_dim), d_(own.shape.width), scale_(1 / std::sqrt(float(D_))) {}
+        H_(own.shape.heads), D_(own.shape.head_dim), d_(own.shape.width), scale_(1 / std::sqrt(float(D_))), waves_(concatenated_waves(10000, d_)) {}
 
   // The tables by distance: R and, for each head, W_R R. Products u·k of tokens that have come already are kept.
   bool begin(int length) override {
@@ -53,13 +54,9 @@ class TransformerXlTerm final : public ContentTerm {
     if (!sinusoids_.resize(size_t(distances_) * d_) || !table_.resize(table) || !dtable_.assign(table, 0) || !query_.resize(D_) ||
         !products_.begin(length, H_))
       return distances_ = 0, false;
-    for (int c = 0; c < d_ && distances_ != planned; c++) {
-      const int half = (d_ + 1) / 2;
-      const double frequency = std::pow(10000, -2.0 * (c % half) / d_);
-      for (int m = 0; m < distances_; m++) {
-        double angle = (lowest_ + m) * frequency;
-        sinusoids_[size_t(m) * d_ + c] = float(c < half ? std::sin(angle) : std::cos(angle));
-      }
+    if (distances_ != planned) {
+      std::fill(sinusoids_.begin(), sinusoids_.end(), 0.f);
+      for (int m = 0; m < distances_; m++) waves_.add(lowest_ + m, &sinusoids_[size_t(m) * d_]);
     }
     for (int h = 0; h < H_; h++)
       for (int m = 0; m < distances_; m++)
@@ -118,6 +115,7 @@ class TransformerXlTerm final : public ContentTerm {
   int clamp_, H_, D_, d_;
   float scale_;
   int lowest_ = 0, distances_ = 0;
+  Waves waves_;
   Buffer<float> sinusoids_;              // R [distance][d]
   Buffer<float> table_, dtable_;         // W_R R and its gradient, [H][distance][D]
   TokenRows<float> products_;            // u·k [token][H]

@@ -1,0 +1,57 @@
+// simd::sincos against the library in double.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "simd/random.h"
+#include "simd/sincos.h"
+
+using namespace lw;
+
+namespace {
+
+double worst(const std::vector<double>& angles) {
+  std::vector<float> sine(angles.size()), cosine(angles.size());
+  simd::sincos(angles.data(), angles.size(), sine.data(), cosine.data());
+  double most = 0;
+  for (size_t i = 0; i < angles.size(); i++)
+    most = std::max({most, std::fabs(sine[i] - std::sin(angles[i])), std::fabs(cosine[i] - std::cos(angles[i]))});
+  return most;
+}
+
+}  // namespace
+
+TEST_CASE("sincos: within 6e-8 over every exponent of a float, and over the range of positions") {
+  std::vector<double> angles;
+  for (uint64_t bits = 0; bits < 0xff800000u; bits += 25013) {
+    const uint32_t x = uint32_t(bits);
+    float angle;
+    std::memcpy(&angle, &x, 4);
+    if (std::isfinite(angle)) angles.push_back(angle);
+  }
+  CHECK(worst(angles) <= 6e-8);
+  Random random(1);
+  for (double& angle : angles) angle = (random.uniform() * 2 - 1) * 1.4e7;
+  CHECK(worst(angles) <= 6e-8);
+  for (size_t i = 0; i < angles.size(); i++) angles[i] = std::nextafter(double(i) * 0.78539816339744830962, i % 2 ? 0 : 1e9);
+  CHECK(worst(angles) <= 6e-8);
+}
+
+TEST_CASE("sincos: a result depends on its angle alone, and angles that are none give NaN") {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const std::vector<double> angles{0, -0.0, 1, -2.5, 1e300, infinity, -infinity, std::nan(""), 3e8, 0x1p27, 100, 1e-310, 7};
+  float alone_sine[16], alone_cosine[16], sine[16], cosine[16];
+  for (size_t i = 0; i < angles.size(); i++) simd::sincos(&angles[i], 1, alone_sine + i, alone_cosine + i);
+  for (size_t first = 0; first < angles.size(); first++) {
+    simd::sincos(angles.data() + first, angles.size() - first, sine, cosine);
+    CHECK(std::memcmp(sine, alone_sine + first, 4 * (angles.size() - first)) == 0);
+    CHECK(std::memcmp(cosine, alone_cosine + first, 4 * (angles.size() - first)) == 0);
+  }
+  CHECK((alone_sine[0] == 0 && alone_cosine[0] == 1 && alone_cosine[1] == 1));
+  for (int i : {5, 6, 7}) CHECK((std::isnan(alone_sine[i]) && std::isnan(alone_cosine[i])));
+  CHECK(alone_sine[4] == float(std::sin(1e300)));
+}
