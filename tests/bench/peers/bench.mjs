@@ -11,9 +11,9 @@ import { parseArgs } from 'node:util';
 import { meter } from '../../../bindings/toolchain/host.mjs';
 import { inBrowsers } from './browser.mjs';
 import { drawPeers } from './chart.mjs';
-import { entriesOf, loadContenders, names } from './contenders.mjs';
+import { contenders as known, entriesOf, loadContenders } from './contenders.mjs';
 import { compete } from './measure.mjs';
-import { readiness, wireSizes } from './ready.mjs';
+import { memoryOf, readiness, wireSizes } from './ready.mjs';
 import { expected, rows as allRows } from './rows.mjs';
 import { table } from './table.mjs';
 
@@ -24,10 +24,10 @@ const { values: options } = parseArgs({ options: {
   only: { type: 'string' }, contenders: { type: 'string' }, seconds: { type: 'string', default: '1' }, clock: { type: 'string', default: 'wall' },
   quick: { type: 'boolean' }, browsers: { type: 'boolean' }, out: { type: 'string' }, pictures: { type: 'string' } } });
 const only = list(options.only), chosen = list(options.contenders);
-const groups = [...new Set(allRows.map(({ group }) => group)), 'ready'];
-for (const [what, given, known] of [['only', only, groups], ['contenders', chosen, Object.keys(names)], ['clock', [options.clock], ['wall', 'cpu']]]) {
-  const wrong = given?.find((word) => !known.includes(word));
-  if (wrong) throw new RangeError(`--${what} is ${wrong}; there are ${known.join(', ')}`);
+const groups = [...new Set(allRows.map(({ group }) => group)), 'memory', 'ready'];
+for (const [what, given, allowed] of [['only', only, groups], ['contenders', chosen, Object.keys(known)], ['clock', [options.clock], ['wall', 'cpu']]]) {
+  const wrong = given?.find((word) => !allowed.includes(word));
+  if (wrong) throw new RangeError(`--${what} is ${wrong}; there are ${allowed.join(', ')}`);
 }
 const seconds = Number(options.seconds);
 if (!(seconds > 0)) throw new RangeError(`--seconds is ${options.seconds}; a number above 0 is wanted`);
@@ -54,14 +54,20 @@ function show(row) {
 
 async function inNode() {
   const contenders = await loadContenders(assets, chosen, told);
+  progress.end();
+  for (const { name, fault } of contenders) if (fault) console.log(`${name} ${fault}`);
   const measured = [];
   for (const row of rows) {
     const result = await compete(row, entriesOf(row, contenders), expected, budget, (text) => told(`${row.id}: ${text}`));
     measured.push({ ...result, ...(row.beside && { beside: row.beside }) });
     show(measured.at(-1));
   }
+  if (!only || only.includes('memory')) {
+    for (const length of options.quick ? [1024] : [1024, 4096]) measured.push(await memoryOf(length, chosen, told)), show(measured.at(-1));
+  }
   if (!only || only.includes('ready')) {
-    for (const row of [await readiness(chosen, told), wireSizes(told)]) measured.push(row), show(row);
+    measured.push(await readiness(chosen, told)), show(measured.at(-1));
+    if (!options.quick) measured.push(wireSizes(told)), show(measured.at(-1));
   }
   return { engine: `Node ${process.version}`, clock: options.clock, contenders, rows: measured };
 }

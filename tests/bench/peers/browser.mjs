@@ -50,6 +50,7 @@ export async function inBrowsers({ rows, chosen, budget, only }, onProgress, onR
       try {
         await page.waitFor(() => document.title === 'ready', { timeout: 60_000 });
         const contenders = await page.evaluate((names) => globalThis.bench.load(names), chosen ?? null);
+        for (const { name, fault } of contenders) if (fault) onProgress(`${browser.name}: ${name} ${fault}`);
         const measured = [];
         for (const row of rows) {
           onProgress(`${browser.name}: ${row.id}`);

@@ -14,9 +14,9 @@ export async function drawPeers({ rows, engine }) {
     if (!bars.length) continue;
     const names = [...new Set(bars.map(({ name }) => name))], facets = [...new Set(bars.map(({ row }) => row))];
     const svg = Plot.plot({
-      document, width: 860, height: 60 + facets.length * (names.length * 18 + 16), marginLeft: 190, marginRight: 210, marginTop: 28,
+      document, width: 860, height: 70 + facets.length * (names.length * 18 + 16), marginLeft: 190, marginRight: 210, marginTop: 48,
       style: { fontFamily: 'system-ui, sans-serif', fontSize: '13px', background: 'white' },
-      x: { label: `${unit}, ${engine}, one thread; more is better`, grid: true, axis: 'top' }, y: { domain: names, label: null }, fy: { domain: facets, label: null },
+      x: { label: `${unit}, ${engine}, one thread; more is better`, grid: true, axis: 'top', labelOffset: 40 }, y: { domain: names, label: null }, fy: { domain: facets, label: null },
       marks: [
         Plot.barX(bars, { y: 'name', fy: 'row', x: 'value', fill: ({ ours }) => (ours ? '#4269d0' : '#9498a0') }),
         Plot.ruleY(bars, { y: 'name', fy: 'row', x1: 'low', x2: 'high', stroke: '#222' }),

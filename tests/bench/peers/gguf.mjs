@@ -1,6 +1,13 @@
-// Writes a llama model as GGUF, the format of llama.cpp: 32-bit weights, and a vocabulary whose piece n reads " wn".
+// Writes a llama model as GGUF, the format of llama.cpp: 32-bit weights, and a vocabulary of single characters.
 
-const STRING = 8, ARRAY = 9, U32 = 4, I32 = 5, F32 = 6;
+// Chinese characters, then Korean syllables; the first three tokens are special.
+const blocks = [[0x4e00, 20992], [0xac00, 11172]];
+const character = (token) => String.fromCharCode(token < blocks[0][1] ? blocks[0][0] + token : blocks[1][0] + token - blocks[0][1]);
+const tokenOf = (code) => (code < blocks[1][0] ? code - blocks[0][0] : code - blocks[1][0] + blocks[0][1]);
+export const textOf = (tokens) => Array.from(tokens, character).join('');
+export const tokensOf = (text) => Float32Array.from(text, (each) => tokenOf(each.charCodeAt(0)));
+
+const STRING = 8, ARRAY = 9, U32 = 4, I32 = 5, F32 = 6, BOOL = 7;
 
 /** @param config, weights as in llama.mjs (interleaved pairs, tied) */
 export function gguf({ vocabulary, width, layers, heads, hidden, length }, weights) {
@@ -17,13 +24,13 @@ export function gguf({ vocabulary, width, layers, heads, hidden, length }, weigh
     const bytes = new TextEncoder().encode(x);
     u64(bytes.length), head.push(bytes);
   };
-  const write = { [STRING]: text, [U32]: u32, [I32]: u32, [F32]: f32 };
-  const pieces = Array.from({ length: vocabulary }, (_, n) => ['<unk>', '<s>', '</s>'][n] ?? `\u2581w${n}`);
+  const write = { [STRING]: text, [U32]: u32, [I32]: u32, [F32]: f32, [BOOL]: (x) => head.push(Uint8Array.of(x)) };
+  const pieces = Array.from({ length: vocabulary }, (_, n) => ['<unk>', '<s>', '</s>'][n] ?? character(n));
   const facts = [
     ['general.architecture', STRING, 'llama'], ['general.name', STRING, 'bench'], ['llama.context_length', U32, length], ['llama.embedding_length', U32, width],
     ['llama.block_count', U32, layers], ['llama.feed_forward_length', U32, hidden], ['llama.attention.head_count', U32, heads], ['llama.attention.head_count_kv', U32, heads],
     ['llama.attention.layer_norm_rms_epsilon', F32, 1e-5], ['llama.rope.dimension_count', U32, width / heads], ['llama.rope.freq_base', F32, 10000], ['llama.vocab_size', U32, vocabulary],
-    ['general.file_type', U32, 0], ['tokenizer.ggml.model', STRING, 'llama'], ['tokenizer.ggml.bos_token_id', U32, 1], ['tokenizer.ggml.eos_token_id', U32, 2],
+    ['general.file_type', U32, 0], ['tokenizer.ggml.add_space_prefix', BOOL, 0], ['tokenizer.ggml.model', STRING, 'llama'], ['tokenizer.ggml.bos_token_id', U32, 1], ['tokenizer.ggml.eos_token_id', U32, 2],
     ['tokenizer.ggml.tokens', STRING, pieces], ['tokenizer.ggml.scores', F32, pieces.map((_, n) => -n)], ['tokenizer.ggml.token_type', I32, pieces.map((_, n) => [2, 3, 3][n] ?? 1)],
   ];
   const matrices = { attn_norm: ['attention_norm', width], attn_q: ['wq', width, width], attn_k: ['wk', width, width], attn_v: ['wv', width, width], attn_output: ['wo', width, width],

@@ -17,6 +17,7 @@ const array = (data, ...shape) => np.array(data).reshape(shape);
 export async function load() {
   await init('wasm');
   defaultDevice('wasm');
+  await np.array([1, 2]).add(1).data(); // throws where the engine and its memory do not get on
   return {
     name: 'jax-js',
     kinds: {

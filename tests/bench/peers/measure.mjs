@@ -45,7 +45,6 @@ async function enter(entry, row, expected) {
   const { contender, label = contender.name, ...rest } = entry;
   const entered = { name: label, ours: contender.ours === true };
   try {
-    if (!contender.kinds) throw new Error(contender.fault ?? 'is not loaded');
     const work = await contender.kinds[row.kind]({ ...row, ...rest });
     const pending = settled(work.run());
     if (pending) await pending;

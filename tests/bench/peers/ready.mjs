@@ -1,4 +1,5 @@
-// How long from the import until something works, and how much comes over the wire.
+// What takes a process of its own to see: how long from the import until something works, how far the heap grows; and how
+// much comes over the wire.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -15,15 +16,32 @@ export async function readiness(chosen, onProgress, rounds = 7) {
   for (let round = 0; round < rounds; round++) for (const entry of entries) {
     if (entry.fault) continue;
     onProgress(`import → ready: ${entry.name}, ${round + 1} of ${rounds}`);
-    try {
-      entry.times.push(Number(execFileSync(process.execPath, [...process.execArgv, here('start.mjs'), entry.key], { stdio: ['ignore', 'pipe', 'pipe'] }).toString().trim().split('\n').pop()));
-    } catch (error) {
-      entry.fault = (/^\w*Error.*$/m.exec(String(error.stderr)) ?? [String(error.message)])[0];
-    }
+    ask(entry, (milliseconds) => entry.times.push(milliseconds), 'start.mjs', entry.key);
   }
   return { id: 'import → ready in Node', group: 'ready', unit: 'ms', work: 1, entries: entries.map(({ key, times, ...entry }) => {
     times.sort((a, b) => a - b);
     return entry.fault ? entry : { ...entry, median: times[rounds >> 1], low: times[rounds >> 2], high: times[rounds - 1 - (rounds >> 2)], best: times[0], rounds };
+  }) };
+}
+
+/** Gives what another process prints to `use`, or leaves the fault in the entry. */
+function ask(entry, use, ...command) {
+  try {
+    use(Number(execFileSync(process.execPath, [...process.execArgv, here(command[0]), ...command.slice(1)], { stdio: ['ignore', 'pipe', 'pipe'] }).toString().trim().split('\n').pop()));
+  } catch (error) {
+    entry.fault = (/^\w*Error.*$/m.exec(String(error.stderr)) ?? [String(error.message)])[0];
+  }
+}
+const same = (value) => ({ median: value, low: value, high: value, best: value, rounds: 1 });
+
+/** Megabytes that attention takes beyond its inputs and its result. */
+export async function memoryOf(length, chosen, onProgress) {
+  const ways = [['simd', '-'], ['relaxed', '-'], ['ort', 'fused'], ['ort', 'graph'], ['tfjs', '-'], ['jax', '-']].filter(([key]) => !chosen || chosen.includes(key));
+  return { id: `memory of attention ${length}`, group: 'memory', unit: 'MB', work: 1, entries: ways.map(([key, form]) => {
+    onProgress(`memory: ${key}`);
+    const entry = { name: form === '-' ? shown[key] : `${shown[key]} (${form})`, ours: ours(key), error: 0 };
+    ask(entry, (bytes) => Object.assign(entry, same(Math.max(bytes / 2 ** 20, 0.01))), 'memory.mjs', key, form, String(length));
+    return entry;
   }) };
 }
 
@@ -45,6 +63,6 @@ export function wireSizes(onProgress) {
   return { id: 'on the wire, brotli', group: 'ready', unit: 'KB', work: 1, entries: Object.entries(parts).map(([key, [code, wasm]]) => {
     onProgress(`brotli: ${key}`);
     const size = (brotli(script(code)) + (wasm ? brotli(readFileSync(here(wasm))) : 0)) / 1024;
-    return { name: shown[key] ?? key, ours: ours(key), error: 0, median: size, low: size, high: size, best: size, rounds: 1 };
+    return { name: shown[key] ?? key, ours: ours(key), error: 0, ...same(size) };
   }) };
 }

@@ -47,8 +47,8 @@ export function inputs(row) {
     bias: () => ({ table: numbers(heads * 32, 1) }),
     distances: () => ({ table: numbers(heads * 32, 1) }),
     training: ({ config, batch }) => ({ weights: weightsOf(config), tokens: Int32Array.from({ length: batch * (config.length + 1) }, (_, i) => i * 7919 % config.vocabulary) }),
-    decode: ({ config }) => ({ weights: weightsOf(config), prompt: Int32Array.of(1) }),
-    prefill: ({ config, tokens }) => ({ weights: weightsOf(config), prompt: Int32Array.from({ length: tokens }, (_, i) => i ? i * 7919 % config.vocabulary : 1) }),
+    decode: ({ config }) => ({ weights: weightsOf(config), prompt: Int32Array.of(1, 500) }),
+    prefill: ({ config, tokens }) => ({ weights: weightsOf(config), prompt: Int32Array.from({ length: tokens }, (_, i) => i ? 3 + i * 7919 % (config.vocabulary - 3) : 1) }),
   }[row.kind];
   const key = `${row.kind} ${row.m} ${row.n} ${row.k} ${row.length} ${row.config?.width}`;
   if (!kept.has(key)) {

@@ -3,7 +3,7 @@
 /** What the unit says, of a time in milliseconds. */
 export function figure({ work, unit }, milliseconds) {
   if (unit === 'µs') return milliseconds * 1000 / work;
-  if (unit === 'ms' || unit === 'KB') return milliseconds / work;
+  if (['ms', 'KB', 'MB'].includes(unit)) return milliseconds / work;
   return work / (milliseconds / 1000);
 }
 
@@ -25,7 +25,7 @@ export function table(row) {
     const name = `  ${entry.name.padEnd(36)}`;
     if (!entry.median) return `${name} ${entry.fault}`;
     const spread = (entry.high - entry.low) / entry.median * 50;
-    return `${name} ${digits(figure(row, entry.median)).padStart(8)} ${row.unit.padEnd(8)} ±${spread.toFixed(0).padStart(3)} %  ${row.unit === 'KB' ? '' : `${digits(entry.median).padStart(8)} ms  `}×${String(entry.rounds).padEnd(3)} off by ${entry.error.toExponential(0)}`;
+    return `${name} ${digits(figure(row, entry.median)).padStart(8)} ${row.unit.padEnd(8)} ±${spread.toFixed(0).padStart(3)} %  ${['KB', 'MB'].includes(row.unit) ? '' : `${digits(entry.median).padStart(8)} ms  `}×${String(entry.rounds).padEnd(3)} off by ${entry.error.toExponential(0)}`;
   });
   if (row.beside) {
     // Doors beside the same without: each binary for itself.
@@ -34,6 +34,6 @@ export function table(row) {
       for (const entry of row.entries) if (entry !== base && entry.median && entry.name.startsWith(stem)) lines.push(`  ${entry.name}: ${(entry.median / base.median * 100 - 100).toFixed(1)} % more time than ${row.beside}`);
     }
   }
-  const verdict = best ? `  → ${best.ratio.toFixed(2)} × ${best.peer.name}` : '';
+  const verdict = best && row.unit !== 'MB' ? `  → ${best.ratio.toFixed(2)} × ${best.peer.name}` : '';
   return [`${row.id}${verdict}`, ...lines].join('\n');
 }

@@ -1,5 +1,5 @@
 // wllama, llama.cpp in WebAssembly: 32-bit weights, one thread, no GPU. It runs in a worker of the page.
-import { gguf } from './gguf.mjs';
+import { gguf, textOf, tokensOf } from './gguf.mjs';
 import { inputs } from './rows.mjs';
 
 export async function load(assets) {
@@ -7,15 +7,15 @@ export async function load(assets) {
   const { Wllama } = await import('@wllama/wllama');
   const silent = { debug() {}, log() {}, warn() {}, error() {} };
   const generating = async (row, count) => {
-    const { weights, prompt } = inputs(row);
+    const { weights, prompt } = inputs(row); // it puts the first token, <s>, before the text itself
     const wllama = new Wllama({ default: assets.wllama }, { suppressNativeLog: true, logger: silent });
-    await wllama.loadModel([new Blob([gguf(row.config, weights)])], { n_threads: 1, n_gpu_layers: 0, n_ctx: 512, n_batch: 512, n_ubatch: 512 });
+    await wllama.loadModel([new Blob([gguf({ ...row.config, length: 512 }, weights)])], { n_threads: 1, n_gpu_layers: 0, n_ctx: 512, n_batch: 512, n_ubatch: 512 });
     let text;
     const run = async () => {
-      const answer = await wllama.createCompletion({ prompt: [...prompt], max_tokens: count, temperature: 0, top_k: 1, ignore_eos: true, cache_prompt: false });
+      const answer = await wllama.createCompletion({ prompt: textOf(prompt.subarray(1)), max_tokens: count, temperature: 0, top_k: 1, ignore_eos: true, cache_prompt: false });
       text = answer.choices[0].text;
     };
-    return { run, result: () => Float32Array.from(text.matchAll(/w(\d+)/g), ([, token]) => Number(token)), dispose: () => void wllama.exit() };
+    return { run, result: () => tokensOf(text), dispose: () => void wllama.exit() };
   };
   return { name: 'wllama', kinds: { decode: (row) => generating(row, row.tokens), prefill: (row) => generating(row, 1) } };
 }
