@@ -104,6 +104,7 @@ function nativeDefinition(core: Core, definition: EncodingDefinition<any>): Nati
 
 function nativeOption(encoding: string, name: string, given: unknown): NativeOption {
   const what = `${encoding}:options.${name}`;
+  if (name === 'name') throw new RangeError(`${what} is how a spec names the encoding; allowed: other names`);
   if (SHAPE.includes(name)) throw new RangeError(`${what} is a word of the shape; allowed: other names than ${SHAPE.join(', ')}`);
   const option = { name, kind: KINDS.number as number, initial: 0, least: -1e300, most: 1e300, choices: '', meaning: '' };
   if (typeof given === 'boolean') return { ...option, kind: KINDS.flag, initial: Number(given), least: 0, most: 1 };
@@ -111,6 +112,8 @@ function nativeOption(encoding: string, name: string, given: unknown): NativeOpt
     const words = given.map((word, i) => check.text(`${what}[${i}]`, word));
     const bad = words.find((word) => !/^[A-Za-z0-9_]+$/.test(word));
     if (words.length === 0 || bad !== undefined) throw new RangeError(`${what} is [${words.join(', ')}]; allowed: words of letters, digits and _, at least one`);
+    const twice = words.find((word, i) => words.indexOf(word) < i);
+    if (twice !== undefined) throw new RangeError(`${what} has ${twice} twice; allowed: each word once`);
     return { ...option, kind: KINDS.choice, least: 0, most: words.length - 1, choices: words.join('|') };
   }
   if (typeof given === 'number') return { ...option, initial: check.finite(what, given, option.least, option.most) };
@@ -138,12 +141,12 @@ function number(value: unknown): number {
   return value;
 }
 
-/** The tables for one shape and one choice of options. */
 /** What was thrown, as text, whatever it is. */
 function thrown(error: unknown): string {
   try { return String(error); } catch { return 'an object without a text'; }
 }
 
+/** The tables for one shape and one choice of options. */
 function tables(core: Core, own: EncodingDefinition<any>, context: EncodingContext): NativeTables {
   const { heads, headDim, width } = context;
   const pairs = own.pairs ?? headDim / 2;
@@ -254,8 +257,10 @@ export async function importEncoding(address: string): Promise<EncodingDefinitio
   try {
     module = await import(/* webpackIgnore: true */ /* @vite-ignore */ address);
   } catch (cause) {
-    throw new EncodingError(`an encoding could not be imported from ${shown}: ${cause}. (A Content-Security-Policy must allow it in ` +
-      'script-src: data: for a text, the origin of the module for a URL.)', { cause });
+    // What browsers say of a module that did not arrive; they do not tell why.
+    const stopped = /dynamically imported module|importing a module script/i.test(String(cause));
+    const hint = stopped ? '. (A Content-Security-Policy must allow it in script-src: data: for a text, the origin of the module for a URL.)' : '';
+    throw new EncodingError(`an encoding could not be imported from ${shown}: ${cause}${hint}`, { cause });
   }
   if (module.default === undefined) throw new EncodingError(`the module of an encoding (${shown}) has no default export; allowed: export default { name, … }`);
   return module.default;

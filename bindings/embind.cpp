@@ -52,6 +52,7 @@ class Encoder {
     json.field("scoreScale", double(plan_.score_scale));
     json.field("embeddingScale", double(plan_.embedding_scale)).field("lengthDependent", stack_.length_dependent());
     json.field("readsTokens", stack_.reads_tokens());
+    json.field("mixes", std::any_of(stack_.encodings().begin(), stack_.encodings().end(), [](auto& e) { return e->mixes(); }));
     json.field("readsInput", std::any_of(stack_.encodings().begin(), stack_.encodings().end(), [](auto& e) { return e->descriptor().reads_input; }));
     json.field("learned", stack_.learned()).key("parameters").open('[');
     const std::vector<Parameter*> all = stack_.parameters();
@@ -84,10 +85,7 @@ class Encoder {
     return "";
   }
   void positions(double out) { std::copy(plan_.positions.begin(), plan_.positions.end(), at<double>(out)); }
-  void input(double out) {
-    std::copy(plan_.input.begin(), plan_.input.end(), at<float>(out));
-    if (plan_.input.empty()) std::fill_n(at<float>(out), size_t(plan_.length) * stack_.shape().width, 0.f);  // mixed from neighbours
-  }
+  void input(double out) { std::copy(plan_.input.begin(), plan_.input.end(), at<float>(out)); }
   void rotation(double cosine, double sine, bool key) {
     const auto& r = plan_.rotation;
     const bool own = key && !r.key_cosine.empty();

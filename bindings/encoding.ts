@@ -60,6 +60,7 @@ interface Description {
   doors: Door[];
   readsInput: boolean;
   readsTokens: boolean;
+  mixes: boolean;
   pairs: number;
   pairing: Pairing;
   scoreScale: number;
@@ -133,6 +134,9 @@ export class Encoding extends Handle<NativeEncoder> {
   /** Whether it looks at which tokens there are: then {@link setTokens} comes first. */
   get readsTokens(): boolean { return this.#description.readsTokens; }
 
+  /** Whether it adds to the embedding what it mixes from those of neighbours, inside a model: no {@link table} holds that. */
+  get mixes(): boolean { return this.#description.mixes; }
+
   /** Says which tokens the following calls are about, for encodings that look at them. @param tokens their ids, one for each position. */
   setTokens(tokens: ArrayLike<number>): void {
     const ids = check.tokens('tokens', tokens, 2 ** 31);
@@ -155,6 +159,7 @@ export class Encoding extends Handle<NativeEncoder> {
       const length = this.#plan(scratch, 'tokens', tokens);
       const size = length * this.#shape.width;
       if (!this.#opens('input')) return new Float32Array(size);
+      if (this.mixes) throw new RangeError(`${this.spec} has no table: it mixes neighbours by learned weights, inside a model; allowed: encodings that do not`);
       return filledFloats(this.#core, size, (out) => this.native.input(out));
     });
   }

@@ -92,11 +92,13 @@ export class Lengthwise {
    * from whatever needed the table.
    */
   register<const O extends EncodingOptions = {}>(definition: EncodingDefinition<O>, options?: { replace?: boolean }): string {
+    notWhileFilling();
     return register(this.#core, definition, options);
   }
 
   /** Takes a name back; what was made with it lives on. @returns whether it was registered */
   unregister(name: string): boolean {
+    notWhileFilling();
     return this.#core.unregisterEncoding(check.text('name', name));
   }
 

@@ -66,10 +66,17 @@ export function made<T>(object: T | null, core: { lastError(): string }): T {
   return object;
 }
 
-/** Gives an error that came from a worker, where only name and message survive, its class back. */
+/** An error as it leaves a worker: only name and message survive, so the name takes the code along. */
+export function sendable(error: unknown): unknown {
+  return error instanceof LoadError ? Object.assign(new Error(error.message), { name: `LoadError ${error.code}` }) : error;
+}
+
+/** Gives an error that came from a worker its class back. */
 export function revive(error: unknown): Error {
   if (!(error instanceof Error)) return new Error(String(error));
   const { name, message } = error;
+  const code = /^LoadError (\w+)$/.exec(name)?.[1];
+  if (code) return new LoadError(code as LoadErrorCode, message, { cause: error });
   const classes = { TypeError, RangeError, OutOfMemoryError, DisposedError, EngineError, FormatError, EncodingError };
   if (!Object.hasOwn(classes, name)) return error;
   return new classes[name as keyof typeof classes](message, { cause: error });

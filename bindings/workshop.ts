@@ -6,6 +6,7 @@ import type { ModelConfig, TrainOptions } from './config.js';
 import { importEncoding } from './custom.js';
 import type { EncodingShape } from './encoding.js';
 import type { AttentionOptions, EncodingDescriptor, Lengthwise } from './engine.js';
+import { sendable } from './errors.js';
 import { load, type LoadOptions } from './load.js';
 import type { GenerateOptions, Model } from './model.js';
 import { Bench } from './run.js';
@@ -20,7 +21,7 @@ export class Workshop {
   #lengthwise: Lengthwise | undefined;
 
   async load(options: LoadOptions): Promise<void> {
-    this.#lengthwise = await load(options);
+    this.#lengthwise = await load(options).catch((error) => { throw sendable(error); });
   }
 
   encodings(): EncodingDescriptor[] {

@@ -42,7 +42,7 @@ Examples:
       const audit = lw.audit(options === undefined ? spec! : { ...options, name: spec! } as EncodingTerm, given);
       if (json) return printJson(audit);
       const { length, ...parts } = audit;
-      process.stdout.write(`${name} at ${length} tokens\n\n`);
+      process.stdout.write(`${spec} at ${length} tokens\n\n`);
       const rows = Object.entries(parts).flatMap(([part, { measured, ...numbers }]) => Object.entries(numbers).map(([key, value], i) => [i ? '' : part, key, shown(value), i ? '' : measured]));
       printTable(['requirement', 'number', 'value', 'measured'], rows);
     });

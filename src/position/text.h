@@ -1,5 +1,6 @@
 // How numbers and the caller's own words appear in sentences, specs and JSON.
 #pragma once
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -7,8 +8,10 @@
 
 namespace lw {
 
-// Short, and reads back as the same number.
+// Short, and reads back as the same number. As JavaScript spells them where they are none.
 inline std::string number_text(double x) {
+  if (std::isnan(x)) return "NaN";
+  if (std::isinf(x)) return x < 0 ? "-Infinity" : "Infinity";
   char text[32];
   for (int digits : {15, 17}) {
     std::snprintf(text, sizeof text, "%.*g", digits, x);

@@ -188,13 +188,13 @@ TEST_CASE("custom: what its source gives is checked") {
     CHECK(complaint("alibi", 4).empty());
   };
   auto from = [](double bad) { return [=](double p) { return p < 2 ? p : bad; }; };
-  expect({.ids = from(nan)}, "Encoding: own:ids(2) is nan; allowed: numbers from -2^53 to 2^53");
+  expect({.ids = from(nan)}, "Encoding: own:ids(2) is NaN; allowed: numbers from -2^53 to 2^53");
   expect({.ids = from(-1e300)}, "Encoding: own:ids(2) is -1e+300; allowed: numbers from -2^53 to 2^53");
   expect({.input = [=](double p, int c) { return p == 1 && c == 3 ? 1e39 : 0; }}, std::string("Encoding: own:input(1, 3) is 1e+39; allowed: ") + single);
-  expect({.rotation = [=](double p, int k) { return p == 3 && k == 1 ? inf : 0; }}, std::string("Encoding: own:rotation(3, 1) is inf; allowed: ") + single);
-  expect({.bias = [=](int h, double d) { return h == 1 && d == 2 ? nan : 0; }}, "Encoding: own:bias(1, 2) is nan; allowed: numbers that single precision holds, -Infinity");
-  expect({.bias_at = [=](int, double i, double j) { return i == 2 && j == 1 ? inf : 0; }}, "Encoding: own:biasAt(0, 2, 1) is inf; allowed: numbers that single precision holds, -Infinity");
-  expect({.scale = [=](int, int n) { return n == 3 ? -inf : 1; }}, std::string("Encoding: own:scale(0, 3) is -inf; allowed: ") + single);
+  expect({.rotation = [=](double p, int k) { return p == 3 && k == 1 ? inf : 0; }}, std::string("Encoding: own:rotation(3, 1) is Infinity; allowed: ") + single);
+  expect({.bias = [=](int h, double d) { return h == 1 && d == 2 ? nan : 0; }}, "Encoding: own:bias(1, 2) is NaN; allowed: numbers that single precision holds, -Infinity");
+  expect({.bias_at = [=](int, double i, double j) { return i == 2 && j == 1 ? inf : 0; }}, "Encoding: own:biasAt(0, 2, 1) is Infinity; allowed: numbers that single precision holds, -Infinity");
+  expect({.scale = [=](int, int n) { return n == 3 ? -inf : 1; }}, std::string("Encoding: own:scale(0, 3) is -Infinity; allowed: ") + single);
   Registered hides("own", {.bias = [=](int, double d) { return d > 1 ? -inf : 0; }});
   CHECK(complaint("own", 9).empty());
   CHECK(complaint("own+log_n", 9).empty());
@@ -210,7 +210,7 @@ TEST_CASE("custom: a predicate that changes its mind does no harm") {
 
 TEST_CASE("custom: a fault in one encoding is told before what it does to others") {
   Registered own("own", {.ids = [](double) { return std::nan(""); }});
-  CHECK(complaint("learned+own", 100).starts_with("Encoding: own:ids(0) is nan"));
+  CHECK(complaint("learned+own", 100).starts_with("Encoding: own:ids(0) is NaN"));
 }
 
 TEST_CASE("custom: a model works on after a length whose plan failed") {

@@ -124,7 +124,7 @@ TEST_CASE("what is refused, and how") {
   CHECK(plan_complaint("grouped+rope", {0, 2, 1}) == "positions[2] is 1 after 2; allowed with a map of distances: increasing numbers");
 
   CHECK(plan_complaint("nope", std::vector<double>{}) == "length is 0; allowed: 1 to 16777216");
-  CHECK(plan_complaint("nope", {0, NAN}) == "positions[1] is nan; allowed: numbers from -2^53 to 2^53");
+  CHECK(plan_complaint("nope", {0, NAN}) == "positions[1] is NaN; allowed: numbers from -2^53 to 2^53");
   CHECK(plan_complaint("nope", {-1e300}) == "positions[0] is -1e+300; allowed: numbers from -2^53 to 2^53");
   CHECK(plan_complaint("learned", counted(9, 0)) ==
         "length is 9 with a position 8, but the table of learned has trainedLength = 8 rows; allowed: positions 0 to 7, or overflow=clamp or interpolate");

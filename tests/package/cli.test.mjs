@@ -116,6 +116,7 @@ test('an encoding of your own: the path of a module', () => {
   assert.deepEqual(encodings.map((e) => e.encoding), ['mine', 'mine+rope', 'nope']);
   assert.deepEqual(encodings.flatMap((e) => e.failed), []);
   assert.equal(json('audit', path, '--trained-length', '16').unique.distance, 1);
+  assert.match(run('audit', path, '--trained-length', '16').stdout, /^mine at 16 tokens/);
   fails(1, /could not be imported from .*missing\.mjs/, 'compare', '--encodings', at('missing.mjs'), '--task', 'copy', ...small);
 });
 

@@ -287,3 +287,11 @@ function using(thing, work) {
     thing.dispose();
   }
 }
+
+test('what mixes neighbours has no table, and says so', () => {
+  using(lw.encoding('conditional', { width: 8, heads: 1 }), (e) => {
+    assert.equal(e.mixes, true);
+    assert.throws(() => e.table(4), (error) => error instanceof RangeError && /^conditional has no table: it mixes neighbours/.test(error.message));
+  });
+  using(lw.encoding('sinusoidal', { width: 8, heads: 1 }), (e) => assert.deepEqual([e.mixes, e.table(2)[1]], [false, 1]));
+});

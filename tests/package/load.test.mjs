@@ -116,3 +116,8 @@ test('the relaxed binary is chosen where the engine has it, and computes the sam
   a.forEach((x, i) => assert.ok(Math.abs(x - b[i]) < 1e-4, `[${i}]: ${x}, ${b[i]}`));
   assert.deepEqual(c, a);
 });
+
+test('what fails in a worker keeps its code', async () => {
+  const { load: remote } = await import('../../dist/remote.js');
+  await assert.rejects(remote({ wasmBinary: wasm.subarray(0, wasm.length / 2) }), code('invalid'));
+});

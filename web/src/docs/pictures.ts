@@ -92,8 +92,8 @@ function distances(lw: Lengthwise, spec: string, scene: Scene): Picture[] {
 }
 
 function inputPicture(encoding: Encoding, { tokens }: Scene): Picture {
+  if (encoding.mixes) return { kind: 'sentence', reason: 'mixes' };
   const data = encoding.table(tokens);
-  if (data.every((v) => v === 0)) return { kind: 'sentence', reason: 'mixes' };
   return { kind: 'map', what: 'vectors', door: 'input', x: 'column', y: 'position', columns: encoding.shape.width, rows: tokens, data };
 }
 
