@@ -1,4 +1,4 @@
-// A stack with parameters and gradients of its own, and inputs of attention made by formulas.
+// A stack with parameters and gradients of its own, inputs of attention made by formulas, and what is said of bad ones.
 #pragma once
 #include <cmath>
 #include <string>
@@ -107,6 +107,31 @@ inline std::vector<float> attend(const Inputs& in, const Plan& plan, const Terms
     REQUIRE(attention_reference(in.attention(offset, count), plan, contents, out.data() + offset * stride, stride, nullptr));
   }
   return out;
+}
+
+inline const Shape plain = shape(3, 4, 12, 8);
+
+inline std::string complaint(const std::string& spec, const Shape& s = plain) {
+  Stack stack;
+  return Stack::make(spec, s, stack).text;
+}
+inline std::string plan_complaint(const std::string& spec, std::vector<double> positions, const Shape& s = plain) {
+  BoundStack bound(spec, s);
+  Plan plan;
+  return bound.stack.plan(positions, 0, nullptr, plan, some_text()).text;
+}
+
+// A spec of each encoding that serves any length.
+inline std::vector<std::string> all_specs() {
+  std::vector<std::string> specs;
+  for (auto& entry : catalogue()) specs.push_back(entry.descriptor->name + std::string(entry.descriptor->past == Past::refuses ? ":overflow=clamp" : ""));
+  return specs;
+}
+
+inline std::vector<double> counted(int n, double first, double step = 1) {
+  std::vector<double> p(n);
+  for (int i = 0; i < n; i++) p[i] = first + i * step;
+  return p;
 }
 
 }  // namespace lw::test

@@ -87,7 +87,7 @@ try {
     const golden = run(program, '-tc=golden');
     ensure(golden.passed, golden.output);
   } else console.log('no Python with numpy: the golden was not made');
-  const loops = run(program, '-sf=*gradient_test*,*stack_test*,*model_test*,*cache_test*,*audit_test*');
+  const loops = run(program, '-sf=*gradient_test*,*spec_test*,*stack_test*,*ids_test*,*model_test*,*cache_test*,*audit_test*');
   ensure(loops.passed && loops.cases > 20, loops.output);
 
   const expected = ['src/position/catalogue.h', 'src/position/encodings/plateau.cpp', ...(python ? ['tests/golden/plateau.json'] : []), 'tests/oracle/references_plateau.py'];
