@@ -33,12 +33,18 @@ async function time(work, repeat, now) {
   return (now() - started) / repeat;
 }
 
-/** Runs long enough for the optimising compiler; then how often a turn of `turn` ms repeats it. */
+/** Runs long enough for the optimising compiler; then how often a turn of `turn` ms repeats it, by clocks of whole ms too. */
 async function warm(work, { warmUp, turn, now }) {
-  const until = now() + warmUp;
-  let last;
-  do last = await time(work, 1, now); while (now() < until);
-  return Math.max(1, Math.round(turn / Math.max(last, 0.001)));
+  let runs, elapsed;
+  for (let half = 0; half < 2; half++) {
+    const started = now();
+    runs = 0;
+    do {
+      await time(work, 1, now);
+      elapsed = now() - started, runs++;
+    } while (elapsed < warmUp / 2);
+  }
+  return Math.max(1, Math.round(turn * runs / Math.max(elapsed, 1)));
 }
 
 async function enter(entry, row, expected) {
