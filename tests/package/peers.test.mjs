@@ -67,8 +67,8 @@ test('ratios are against the fastest peer, of our fastest', () => {
 test('the recorded results have what is drawn from them', () => {
   const folder = new URL('../bench/results/', import.meta.url);
   for (const name of readdirSync(folder).filter((each) => /^peers-.*\.json$/.test(each))) {
-    const { machine, date, runs } = JSON.parse(readFileSync(new URL(name, folder), 'utf8'));
-    assert.ok(machine.cpu && /^\d{4}-\d\d-\d\d$/.test(date), name);
+    const { machine, date, versions, runs } = JSON.parse(readFileSync(new URL(name, folder), 'utf8'));
+    assert.ok(machine.cpu && versions['onnxruntime-web'] && /^\d{4}-\d\d-\d\d$/.test(date), name);
     for (const { engine, contenders, rows: measured } of runs) {
       assert.ok(engine && contenders.length && measured.length, name);
       for (const row of measured) for (const entry of row.entries) assert.ok(row.id && row.unit && entry.name && (entry.median > 0 || entry.fault), `${name}: ${row.id}`);

@@ -47,15 +47,15 @@ const assets = {
 
 const progress = meter('bench:');
 const told = (text) => progress.show(text);
-function show(row) {
+function print(text) {
   progress.end();
-  console.log(table(row));
+  console.log(text);
 }
+const show = (row) => print(table(row));
 
 async function inNode() {
   const contenders = await loadContenders(assets, chosen, told);
-  progress.end();
-  for (const { name, fault } of contenders) if (fault) console.log(`${name} ${fault}`);
+  for (const { name, fault } of contenders) if (fault) print(`${name} ${fault}`);
   const measured = [];
   for (const row of rows) {
     const result = await compete(row, entriesOf(row, contenders), expected, budget, (text) => told(`${row.id}: ${text}`));
@@ -75,12 +75,14 @@ async function inNode() {
 const runs = [await inNode()];
 if (options.browsers) {
   const { now: _, ...milliseconds } = budget;
-  runs.push(...await inBrowsers({ rows, chosen, budget: milliseconds }, told, (browser, row) => { progress.end(), console.log(`${browser}: ${table(row)}`); }));
+  runs.push(...await inBrowsers({ rows, chosen, budget: milliseconds }, { onProgress: told, tell: print, onRow: (browser, row) => print(`${browser}: ${table(row)}`) }));
 }
+const version = (name) => JSON.parse(readFileSync(new URL(`node_modules/${name}/package.json`, import.meta.url), 'utf8')).version;
 const result = {
   machine: { host: hostname(), cpu: cpus()[0].model.trim(), cores: cpus().length, gigabytes: Math.round(totalmem() / 2 ** 30) },
   date: new Date().toISOString().slice(0, 10),
-  runs: runs.map(({ contenders, ...run }) => ({ ...run, contenders: contenders.map(({ name, version, fault }) => ({ name, version, fault })) })),
+  versions: Object.fromEntries(['onnxruntime-web', '@tensorflow/tfjs', '@jax-js/jax', '@wllama/wllama'].map((name) => [name, version(name)])),
+  runs: runs.map(({ contenders, ...run }) => ({ ...run, contenders: contenders.map(({ name, fault }) => ({ name, fault })) })),
 };
 if (options.out) {
   mkdirSync(dirname(options.out), { recursive: true });

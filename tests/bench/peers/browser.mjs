@@ -38,28 +38,30 @@ async function serve() {
 
 /**
  * Runs the rows in every browser, Chromium and Firefox.
- * @param onRow (browser, row result) @returns [{ engine, contenders, rows }]
+ * @param tell (a line for the reader) @param onRow (browser, row result) @returns [{ engine, contenders, rows }]
  */
-export async function inBrowsers({ rows, chosen, budget, only }, onProgress, onRow) {
+export async function inBrowsers({ rows, chosen, budget, only = ['chromium', 'firefox'] }, { onProgress, tell, onRow }) {
   const server = await serve();
   const results = [];
   try {
-    for (const browser of browsers().filter(({ name }) => (only ?? ['chromium', 'firefox']).some((each) => name.toLowerCase().includes(each)))) {
-      if (browser.skip) { onProgress(`${browser.name}: ${browser.skip}`); continue; }
+    for (const browser of browsers().filter(({ name }) => only.includes(name))) {
+      if (browser.skip) { tell(`${browser.name}: ${browser.skip}`); continue; }
       const page = await browser.open(`http://127.0.0.1:${server.address().port}/`);
       try {
         await page.waitFor(() => document.title === 'ready', { timeout: 60_000 });
         const contenders = await page.evaluate((names) => globalThis.bench.load(names), chosen ?? null);
-        for (const { name, fault } of contenders) if (fault) onProgress(`${browser.name}: ${name} ${fault}`);
+        for (const { name, fault } of contenders) if (fault) tell(`${browser.name}: ${name} ${fault}`);
         const measured = [];
         for (const row of rows) {
           onProgress(`${browser.name}: ${row.id}`);
           measured.push({ ...await page.evaluate((id, b) => globalThis.bench.row(id, b), row.id, budget), ...(row.beside && { beside: row.beside }) });
           onRow(browser.name, measured.at(-1));
         }
-        results.push({ engine: `${browser.name} ${await page.evaluate(() => navigator.userAgent)}`, contenders, rows: measured });
+        results.push({ engine: `${browser.name} ${browser.version}`, clock: 'wall', contenders, rows: measured });
+      } catch (error) { // such as a page that ran out of memory
+        tell(`${browser.name}: ${error.message}`);
       } finally {
-        await page.close();
+        await page.close().catch(() => {});
       }
     }
   } finally {

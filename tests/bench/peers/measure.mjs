@@ -22,12 +22,13 @@ export function judge(result, { size, at, values, tolerance }) {
   return { error, fault };
 }
 
-const settled = (value) => (typeof value?.then === 'function' ? value : undefined);
+// Some are done when they return, others promise to be.
+const promised = (value) => (typeof value?.then === 'function' ? value : undefined);
 
 async function time(work, repeat, now) {
   const started = now();
   for (let i = 0; i < repeat; i++) {
-    const pending = settled(work.run());
+    const pending = promised(work.run());
     if (pending) await pending;
   }
   return (now() - started) / repeat;
@@ -36,7 +37,7 @@ async function time(work, repeat, now) {
 /** Runs long enough for the optimising compiler; then how often a turn of `turn` ms repeats it, by clocks of whole ms too. */
 async function warm(work, { warmUp, turn, now }) {
   let runs, elapsed;
-  for (let half = 0; half < 2; half++) {
+  for (let half = 0; half === 0 || (half === 1 && elapsed < warmUp); half++) { // one slow run is enough
     const started = now();
     runs = 0;
     do {
@@ -52,7 +53,7 @@ async function enter(entry, row, expected) {
   const entered = { name: label, ours: contender.ours === true };
   try {
     const work = await contender.kinds[row.kind]({ ...row, ...rest });
-    const pending = settled(work.run());
+    const pending = promised(work.run());
     if (pending) await pending;
     const { error, fault } = judge(await work.result(), expected({ ...row, ...rest }));
     Object.assign(entered, { error });

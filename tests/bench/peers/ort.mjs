@@ -41,7 +41,7 @@ export async function load(assets) {
   if (assets.ortPaths) ort.env.wasm.wasmPaths = assets.ortPaths;
   return {
     forms: { attention: ['fused', 'graph'] },
-    name: 'onnxruntime-web', version: ort.env.versions.web ?? ort.env.versions.common,
+    name: 'onnxruntime-web',
     kinds: {
       product(row) {
         const { m, n, k } = row, { a, b } = inputs(row);

@@ -63,7 +63,7 @@ export async function load(assets) {
   await tf.ready();
   if (tf.getBackend() !== 'wasm') throw new Error(`the wasm backend does not start, only ${tf.getBackend()}`);
   return {
-    name: 'tfjs-wasm', version: tf.version_core,
+    name: 'tfjs-wasm',
     kinds: {
       product(row) {
         const { m, n, k } = row, from = inputs(row);
