@@ -10,7 +10,8 @@ export async function drawPeers({ rows, engine }) {
   const pictures = {};
   for (const [group, unit] of Object.entries(drawn)) {
     const bars = rows.filter((row) => row.group === group && !row.beside).flatMap((row) => row.entries.filter(({ median }) => median)
-      .map((entry) => ({ row: row.id, name: entry.name, ours: entry.ours, value: figure(row, entry.median), low: figure(row, entry.high), high: figure(row, entry.low) })));
+      .map((entry) => ({ row: row.id, name: entry.name, ours: entry.ours, value: figure(row, entry.median),
+        low: figure(row, entry.high), high: figure(row, entry.low) })));
     if (!bars.length) continue;
     const names = [...new Set(bars.map(({ name }) => name))], facets = [...new Set(bars.map(({ row }) => row))];
     const svg = Plot.plot({

@@ -27,13 +27,17 @@ export function gguf({ vocabulary, width, layers, heads, hidden, length }, weigh
   const write = { [STRING]: text, [U32]: u32, [I32]: u32, [F32]: f32, [BOOL]: (x) => head.push(Uint8Array.of(x)) };
   const pieces = Array.from({ length: vocabulary }, (_, n) => ['<unk>', '<s>', '</s>'][n] ?? character(n));
   const facts = [
-    ['general.architecture', STRING, 'llama'], ['general.name', STRING, 'bench'], ['llama.context_length', U32, length], ['llama.embedding_length', U32, width],
-    ['llama.block_count', U32, layers], ['llama.feed_forward_length', U32, hidden], ['llama.attention.head_count', U32, heads], ['llama.attention.head_count_kv', U32, heads],
-    ['llama.attention.layer_norm_rms_epsilon', F32, 1e-5], ['llama.rope.dimension_count', U32, width / heads], ['llama.rope.freq_base', F32, 10000], ['llama.vocab_size', U32, vocabulary],
-    ['general.file_type', U32, 0], ['tokenizer.ggml.add_space_prefix', BOOL, 0], ['tokenizer.ggml.model', STRING, 'llama'], ['tokenizer.ggml.bos_token_id', U32, 1], ['tokenizer.ggml.eos_token_id', U32, 2],
-    ['tokenizer.ggml.tokens', STRING, pieces], ['tokenizer.ggml.scores', F32, pieces.map((_, n) => -n)], ['tokenizer.ggml.token_type', I32, pieces.map((_, n) => [2, 3, 3][n] ?? 1)],
+    ['general.architecture', STRING, 'llama'], ['general.name', STRING, 'bench'], ['general.file_type', U32, 0],
+    ['llama.context_length', U32, length], ['llama.embedding_length', U32, width], ['llama.block_count', U32, layers],
+    ['llama.feed_forward_length', U32, hidden], ['llama.attention.head_count', U32, heads], ['llama.attention.head_count_kv', U32, heads],
+    ['llama.attention.layer_norm_rms_epsilon', F32, 1e-5], ['llama.rope.dimension_count', U32, width / heads],
+    ['llama.rope.freq_base', F32, 10000], ['llama.vocab_size', U32, vocabulary],
+    ['tokenizer.ggml.model', STRING, 'llama'], ['tokenizer.ggml.add_space_prefix', BOOL, 0],
+    ['tokenizer.ggml.bos_token_id', U32, 1], ['tokenizer.ggml.eos_token_id', U32, 2], ['tokenizer.ggml.tokens', STRING, pieces],
+    ['tokenizer.ggml.scores', F32, pieces.map((_, n) => -n)], ['tokenizer.ggml.token_type', I32, pieces.map((_, n) => [2, 3, 3][n] ?? 1)],
   ];
-  const matrices = { attn_norm: ['attention_norm', width], attn_q: ['wq', width, width], attn_k: ['wk', width, width], attn_v: ['wv', width, width], attn_output: ['wo', width, width],
+  const matrices = { attn_norm: ['attention_norm', width], attn_q: ['wq', width, width], attn_k: ['wk', width, width],
+    attn_v: ['wv', width, width], attn_output: ['wo', width, width],
     ffn_norm: ['ffn_norm', width], ffn_gate: ['w1', width, hidden], ffn_up: ['w3', width, hidden], ffn_down: ['w2', hidden, width] };
   const tensors = [['token_embd.weight', weights.embedding, [width, vocabulary]], ['output_norm.weight', weights.final_norm, [width]],
     ...weights.layers.flatMap((layer, l) => Object.entries(matrices).map(([name, [own, ...shape]]) => [`blk.${l}.${name}.weight`, layer[own], shape]))];

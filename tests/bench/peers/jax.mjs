@@ -43,7 +43,8 @@ export async function load() {
         return work((position, frequency) => {
           const angle = position.mul(frequency);
           return np.concatenate([np.sin(angle.ref), np.cos(angle)], 1);
-        }, array(Float32Array.from({ length }, (_, p) => p), length, 1), array(Float32Array.from({ length: width / 2 }, (_, k) => 10000 ** (-2 * k / width)), 1, width / 2));
+        }, array(Float32Array.from({ length }, (_, p) => p), length, 1),
+        array(Float32Array.from({ length: width / 2 }, (_, k) => 10000 ** (-2 * k / width)), 1, width / 2));
       },
     },
   };

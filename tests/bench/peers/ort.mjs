@@ -24,13 +24,16 @@ async function session(nodes, constants, opset) {
 }
 
 function attentionGraph({ length, heads, headDim }) {
-  const split = (name) => [['Reshape', [name, 'split'], [`${name}_`]], ['Transpose', [`${name}_`], [`${name}h`], { perm: [1, name === 'k' ? 2 : 0, name === 'k' ? 0 : 2] }]];
+  const split = (name) => [['Reshape', [name, 'split'], [`${name}_`]],
+    ['Transpose', [`${name}_`], [`${name}h`], { perm: name === 'k' ? [1, 2, 0] : [1, 0, 2] }]];
   const mask = new Float32Array(length * length);
   for (let i = 0; i < length; i++) mask.fill(-1e30, i * length + i + 1, (i + 1) * length);
   return {
-    nodes: [...split('q'), ...split('k'), ...split('v'), ['MatMul', ['qh', 'kh'], ['s']], ['Mul', ['s', 'scale'], ['scaled']], ['Add', ['scaled', 'mask'], ['masked']],
-      ['Softmax', ['masked'], ['w'], { axis: -1 }], ['MatMul', ['w', 'vh'], ['zh']], ['Transpose', ['zh'], ['z']  , { perm: [1, 0, 2] }], ['Reshape', ['z', 'join'], ['y']]],
-    constants: { split: integers(length, heads, headDim), join: integers(length, heads * headDim), scale: floats(Float32Array.of(headDim ** -0.5)), mask: floats(mask, length, length) },
+    nodes: [...split('q'), ...split('k'), ...split('v'), ['MatMul', ['qh', 'kh'], ['s']],
+      ['Mul', ['s', 'scale'], ['scaled']], ['Add', ['scaled', 'mask'], ['masked']], ['Softmax', ['masked'], ['w'], { axis: -1 }],
+      ['MatMul', ['w', 'vh'], ['zh']], ['Transpose', ['zh'], ['z'], { perm: [1, 0, 2] }], ['Reshape', ['z', 'join'], ['y']]],
+    constants: { split: integers(length, heads, headDim), join: integers(length, heads * headDim),
+      scale: floats(Float32Array.of(headDim ** -0.5)), mask: floats(mask, length, length) },
   };
 }
 
@@ -65,7 +68,9 @@ export async function load(assets) {
       },
       sinusoidal({ length, width }) {
         const half = width / 2;
-        return session([['Mul', ['position', 'frequency'], ['angle']], ['Sin', ['angle'], ['sine']], ['Cos', ['angle'], ['cosine']], ['Concat', ['sine', 'cosine'], ['y'], { axis: 1 }]], {
+        const nodes = [['Mul', ['position', 'frequency'], ['angle']], ['Sin', ['angle'], ['sine']], ['Cos', ['angle'], ['cosine']],
+          ['Concat', ['sine', 'cosine'], ['y'], { axis: 1 }]];
+        return session(nodes, {
           position: floats(Float32Array.from({ length }, (_, p) => p), length, 1),
           frequency: floats(Float32Array.from({ length: half }, (_, k) => 10000 ** (-2 * k / width)), 1, half),
         });
@@ -85,7 +90,8 @@ export async function load(assets) {
           ['Mul', ['log', 'factor'], ['far0']], ['Add', ['far0', 'almost'], ['far1']], ['Floor', ['far1'], ['far2']], ['Min', ['far2', 'last'], ['far']],
           ['Less', ['distance', 'sixteen'], ['near']], ['Where', ['near', 'distance', 'far'], ['bucket_f']], ['Cast', ['bucket_f'], ['bucket'], { to: 7 }],
           ['Squeeze', ['bucket', 'axis'], ['bucket2']], ['Gather', ['table', 'bucket2'], ['embedded']], ['Transpose', ['embedded'], ['y'], { perm: [2, 0, 1] }]], {
-          ...constants, one: scalar(1), sixteen: scalar(16), factor: scalar(16 / Math.log(8)), almost: scalar(16 + 1e-4), last: scalar(31), axis: integers(0), table: floats(table, 32, heads),
+          ...constants, one: scalar(1), sixteen: scalar(16), factor: scalar(16 / Math.log(8)), almost: scalar(16 + 1e-4),
+          last: scalar(31), axis: integers(0), table: floats(table, 32, heads),
         });
       },
     },

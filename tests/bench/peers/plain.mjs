@@ -89,7 +89,9 @@ export async function load() {
       rotate(row) {
         const { length, heads, headDim } = row, half = headDim / 2, x = inputs(row).x.slice();
         const cosine = new Float32Array(length * half), sine = new Float32Array(length * half);
-        for (let p = 0; p < half; p++) for (let t = 0, f = 10000 ** (-2 * p / headDim); t < length; t++) cosine[t * half + p] = Math.cos(t * f), sine[t * half + p] = Math.sin(t * f);
+        for (let p = 0; p < half; p++) for (let t = 0, f = 10000 ** (-2 * p / headDim); t < length; t++) {
+          cosine[t * half + p] = Math.cos(t * f), sine[t * half + p] = Math.sin(t * f);
+        }
         let first;
         return { run() { rotate(length, heads, headDim, x, cosine, sine), first ??= x.slice(); }, result: () => first };
       },

@@ -25,13 +25,18 @@ export function table(row) {
     const name = `  ${entry.name.padEnd(36)}`;
     if (!entry.median) return `${name} ${entry.fault}`;
     const spread = (entry.high - entry.low) / entry.median * 50;
-    return `${name} ${digits(figure(row, entry.median)).padStart(8)} ${row.unit.padEnd(8)} ±${spread.toFixed(0).padStart(3)} %  ${['KB', 'MB'].includes(row.unit) ? '' : `${digits(entry.median).padStart(8)} ms  `}×${String(entry.rounds).padEnd(3)} off by ${entry.error.toExponential(0)}`;
+    const time = ['KB', 'MB'].includes(row.unit) ? '' : `${digits(entry.median).padStart(8)} ms  `;
+    return `${name} ${digits(figure(row, entry.median)).padStart(8)} ${row.unit.padEnd(8)} ±${spread.toFixed(0).padStart(3)} %  ` +
+      `${time}×${String(entry.rounds).padEnd(3)} off by ${entry.error.toExponential(0)}`;
   });
   if (row.beside) {
     // Doors beside the same without: each binary for itself.
     for (const base of row.entries.filter(({ name, median }) => median && name.endsWith(` ${row.beside}`))) {
       const stem = base.name.slice(0, -row.beside.length);
-      for (const entry of row.entries) if (entry !== base && entry.median && entry.name.startsWith(stem)) lines.push(`  ${entry.name}: ${(entry.median / base.median * 100 - 100).toFixed(1)} % more time than ${row.beside}`);
+      for (const entry of row.entries) {
+        if (entry === base || !entry.median || !entry.name.startsWith(stem)) continue;
+        lines.push(`  ${entry.name}: ${(entry.median / base.median * 100 - 100).toFixed(1)} % more time than ${row.beside}`);
+      }
     }
   }
   const verdict = best && row.unit !== 'MB' ? `  → ${best.ratio.toFixed(2)} × ${best.peer.name}` : '';

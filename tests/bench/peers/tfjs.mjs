@@ -25,12 +25,14 @@ function transformer({ vocabulary, width, layers, heads, hidden, length }, weigh
   const variable = (values, ...shape) => variables[variables.push(tf.variable(tf.tensor(values, shape))) - 1];
   const matrix = (values, out, into) => tf.tidy(() => variables[variables.push(tf.variable(tf.transpose(tf.tensor2d(values, [out, into])))) - 1]);
   const embedding = variable(weights.embedding, vocabulary, width), finalNorm = variable(weights.final_norm, width);
-  const blocks = weights.layers.map((w) => ({ norm1: variable(w.attention_norm, width), q: matrix(w.wq, width, width), k: matrix(w.wk, width, width), v: matrix(w.wv, width, width),
-    o: matrix(w.wo, width, width), norm2: variable(w.ffn_norm, width), up: matrix(w.w1, hidden, width), down: matrix(w.w2, width, hidden) }));
+  const blocks = weights.layers.map((w) => ({ norm1: variable(w.attention_norm, width), q: matrix(w.wq, width, width),
+    k: matrix(w.wk, width, width), v: matrix(w.wv, width, width), o: matrix(w.wo, width, width), norm2: variable(w.ffn_norm, width), up: matrix(w.w1, hidden, width), down: matrix(w.w2, width, hidden) }));
   const own = (row, i) => tokens[Math.floor(row / length) * (length + 1) + row % length + i];
-  const oneHot = (shift) => tf.tidy(() => tf.cast(tf.oneHot(tf.tensor1d(Array.from({ length: rows }, (_, row) => own(row, shift)), 'int32'), vocabulary), 'float32'));
+  const ids = (shift) => tf.tensor1d(Array.from({ length: rows }, (_, row) => own(row, shift)), 'int32');
+  const oneHot = (shift) => tf.tidy(() => tf.cast(tf.oneHot(ids(shift), vocabulary), 'float32'));
   const read = oneHot(0), wanted = oneHot(1);
-  const angle = tf.tidy(() => tf.mul(tf.reshape(tf.range(0, length), [1, length, 1]), tf.tensor1d(Array.from({ length: D / 2 }, (_, p) => 10000 ** (-2 * p / D)))));
+  const frequency = tf.tensor1d(Array.from({ length: D / 2 }, (_, p) => 10000 ** (-2 * p / D)));
+  const angle = tf.tidy(() => tf.mul(tf.reshape(tf.range(0, length), [1, length, 1]), frequency));
   const cosine = tf.cos(angle), sine = tf.sin(angle);
   const mask = tf.tensor2d(Float32Array.from({ length: length ** 2 }, (_, n) => (n % length > Math.floor(n / length) ? -1e30 : 0)), [length, length]);
   const norm = (x, gain) => tf.mul(tf.mul(x, tf.rsqrt(tf.add(tf.mean(tf.square(x), -1, true), 1e-5))), gain);
@@ -73,7 +75,8 @@ export async function load(assets) {
       // Head by head, and keys turned beforehand: its products of batches or with a transpose are plain loops.
       attention(row) {
         const { length, heads, headDim } = row, from = inputs(row);
-        const own = (x) => Array.from({ length: heads }, (_, h) => tf.tidy(() => tf.reshape(tf.slice(tf.tensor3d(x, [length, heads, headDim]), [0, h, 0], [length, 1, headDim]), [length, headDim])));
+        const head = (x, h) => tf.reshape(tf.slice(tf.tensor3d(x, [length, heads, headDim]), [0, h, 0], [length, 1, headDim]), [length, headDim]);
+        const own = (x) => Array.from({ length: heads }, (_, h) => tf.tidy(() => head(x, h)));
         const [q, k, v] = [own(from.q), own(from.k).map((x) => tf.transpose(x)), own(from.v)];
         const after = new Float32Array(length * length);
         for (let i = 0; i < length; i++) after.fill(-1e30, i * length + i + 1, (i + 1) * length);
@@ -84,7 +87,8 @@ export async function load(assets) {
       rotate(row) {
         const { length, heads, headDim } = row, half = headDim / 2;
         const x = tf.tensor3d(inputs(row).x, [length, heads, headDim]);
-        const angle = tf.tidy(() => tf.mul(tf.reshape(tf.range(0, length), [length, 1, 1]), tf.tensor1d(Array.from({ length: half }, (_, p) => 10000 ** (-2 * p / headDim)))));
+        const frequency = tf.tensor1d(Array.from({ length: half }, (_, p) => 10000 ** (-2 * p / headDim)));
+        const angle = tf.tidy(() => tf.mul(tf.reshape(tf.range(0, length), [length, 1, 1]), frequency));
         const table = (f) => tf.tidy(() => tf.concat([f(angle), f(angle)], 2));
         const cosine = table(tf.cos), sine = table(tf.sin);
         return work(() => {
@@ -128,7 +132,8 @@ export async function load(assets) {
         const first = step();
         let last;
         for (let i = 0; i < checkedSteps; i++) last = step();
-        return { run: step, result: () => Float32Array.of(first, last < 0.9 * first), dispose() { tf.dispose(variables), optimiser.dispose(); } };
+        return { run: step, result: () => Float32Array.of(first, last < 0.9 * first),
+          dispose() { tf.dispose(variables), optimiser.dispose(); } };
       },
     },
   };

@@ -12,7 +12,8 @@ export async function load(assets) {
     await wllama.loadModel([new Blob([gguf({ ...row.config, length: 512 }, weights)])], { n_threads: 1, n_gpu_layers: 0, n_ctx: 512, n_batch: 512, n_ubatch: 512 });
     let text;
     const run = async () => {
-      const answer = await wllama.createCompletion({ prompt: textOf(prompt.subarray(1)), max_tokens: count, temperature: 0, top_k: 1, ignore_eos: true, cache_prompt: false });
+      const answer = await wllama.createCompletion({ prompt: textOf(prompt.subarray(1)), max_tokens: count, temperature: 0, top_k: 1,
+        ignore_eos: true, cache_prompt: false });
       text = answer.choices[0].text;
     };
     return { run, result: () => tokensOf(text), dispose: () => void wllama.exit() };
