@@ -34,10 +34,13 @@ function attend(length, heads, D, q, k, v, out, scores) {
     let sum = 0;
     for (let j = 0; j <= i; j++) sum += scores[j] = Math.exp(scores[j] - most);
     out.fill(0, row, row + D);
-    for (let j = 0; j <= i; j++) {
-      const weight = scores[j] / sum, value = j * width + h * D;
-      for (let d = 0; d < D; d++) out[row + d] += weight * v[value + d];
+    let j = 0;
+    for (; j + 3 <= i; j += 4) { // four values for each trip through the row
+      const w0 = scores[j] / sum, w1 = scores[j + 1] / sum, w2 = scores[j + 2] / sum, w3 = scores[j + 3] / sum;
+      const v0 = j * width + h * D, v1 = v0 + width, v2 = v1 + width, v3 = v2 + width;
+      for (let d = 0; d < D; d++) out[row + d] += w0 * v[v0 + d] + w1 * v[v1 + d] + w2 * v[v2 + d] + w3 * v[v3 + d];
     }
+    for (; j <= i; j++) for (let d = 0, w = scores[j] / sum, from = j * width + h * D; d < D; d++) out[row + d] += w * v[from + d];
   }
 }
 
