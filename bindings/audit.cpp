@@ -1,19 +1,16 @@
 // The audit of an encoding, as JSON: NaN becomes null.
-#include <emscripten/bind.h>
-
-#include "json.h"
 #include "lab/audit.h"
-#include "requests.h"
 
-using namespace lw;
+#include "calls.h"
+#include "json.h"
 
-namespace {
+namespace lw {
 
-std::string audit_json(std::string spec, ShapeRequest request) {
+std::string audit_json(const Text* spec, const ShapeRequest* request) {
   Shape shape;
   Audit a;
-  Error e = read(request, shape);
-  if (!e) e = audit(spec, shape, a);
+  Error e = read(*request, shape);
+  if (!e) e = audit(spec->view(), shape, a);
   Json json;
   json.open('{').field("error", e.text.c_str()).field("length", double(a.length));
   auto part = [&](const char* name, const char* measured) { json.key(name).open('{').field("measured", measured); };
@@ -31,8 +28,4 @@ std::string audit_json(std::string spec, ShapeRequest request) {
   return json.field("attention", a.cost.attention).close('}').close('}').text();
 }
 
-}  // namespace
-
-EMSCRIPTEN_BINDINGS(lengthwise_audit) {
-  emscripten::function("audit", &audit_json);
-}
+}  // namespace lw

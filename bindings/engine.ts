@@ -11,7 +11,7 @@ import { Model } from './model.js';
 import type { EncodingSpec } from './spec.js';
 
 /** An option of an encoding. */
-export interface OptionDescriptor {
+export interface OptionFacts {
   name: string;
   /** 'numbers': a list, none by default; in a spec an array, or text with ; between them. */
   kind: 'number' | 'integer' | 'flag' | 'choice' | 'numbers';
@@ -19,25 +19,21 @@ export interface OptionDescriptor {
   least: number;
   most: number;
   choices?: string[];
+}
+
+/** What an option does, in English and 中文. */
+export interface OptionTexts {
   meaning: string;
   meaning_zh: string;
 }
 
-/** What the catalogue says about an encoding. */
-export interface EncodingDescriptor {
+/** What the catalogue knows about an encoding. */
+export interface EncodingFacts {
   name: string;
-  title: string;
-  title_zh: string;
-  paper: string;
   doors: Door[];
-  options: OptionDescriptor[];
+  options: OptionFacts[];
   /** Past the trained length: 'same' by design, 'degrades', or 'refuses' (an error). */
   past: 'same' | 'degrades' | 'refuses';
-  past_note: string;
-  past_note_zh: string;
-  /** How public implementations differ; empty where nothing is known. */
-  differs: string;
-  differs_zh: string;
   /** Options, as in a spec, that show it at a trained length of 64; empty where the defaults do. */
   example: string;
   /** Only with a causal mask. */
@@ -46,6 +42,37 @@ export interface EncodingDescriptor {
   per_layer: boolean;
   /** Has learned parameters. */
   learned: boolean;
+}
+
+/** What the catalogue says about an encoding to people, in English and 中文. */
+export interface EncodingTexts {
+  title: string;
+  title_zh: string;
+  paper: string;
+  past_note: string;
+  past_note_zh: string;
+  /** How public implementations differ; empty where nothing is known. */
+  differs: string;
+  differs_zh: string;
+}
+
+export type OptionDescriptor = OptionFacts & OptionTexts;
+
+/** Facts and texts. */
+export type EncodingDescriptor = Omit<EncodingFacts, 'options'> & EncodingTexts & { options: OptionDescriptor[] };
+
+/** By name: the texts of each encoding of the catalogue, as 'lengthwise/texts' exports them. */
+export type CatalogueTexts = Readonly<Record<string, EncodingTexts & { options: Readonly<Record<string, OptionTexts>> }>>;
+
+/** Facts with the texts that belong to them. Encodings of your own bring theirs along. */
+export function withTexts(facts: EncodingFacts[], texts: CatalogueTexts): EncodingDescriptor[] {
+  if (typeof texts !== 'object' || texts === null || !(facts[0]!.name in texts)) {
+    throw new TypeError(`texts must be those that 'lengthwise/texts' exports, not ${check.describe(texts)}`);
+  }
+  return facts.map((encoding) => {
+    const { options: meanings, ...own } = texts[encoding.name] ?? { options: {} };
+    return { ...encoding, ...own, options: encoding.options.map((option) => ({ ...option, ...meanings[option.name] })) } as EncodingDescriptor;
+  });
 }
 
 /** Shape of a single attention call, see {@link Lengthwise.attention}. */
@@ -79,9 +106,15 @@ export class Lengthwise {
     return this.#core.HEAPU8.length;
   }
 
-  /** The catalogue: every encoding with its doors, options and literature. */
-  encodings(): EncodingDescriptor[] {
-    return JSON.parse(this.#core.catalogue());
+  /**
+   * The catalogue: every encoding with its doors and options; with titles, literature and what options mean too, if it is
+   * given the texts: `import { texts } from 'lengthwise/texts'`. (They are a file of their own, which few programs need.)
+   */
+  encodings(): EncodingFacts[];
+  encodings(texts: CatalogueTexts): EncodingDescriptor[];
+  encodings(texts?: CatalogueTexts): EncodingFacts[] {
+    const facts: EncodingFacts[] = JSON.parse(this.#core.catalogue());
+    return texts === undefined ? facts : withTexts(facts, texts);
   }
 
   /**

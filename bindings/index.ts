@@ -1,7 +1,8 @@
 // lengthwise: every way of telling a transformer where its tokens are. Importing this does nothing; `load()` does.
 
 export { load, type LoadOptions, type WorkerOptions } from './load.js';
-export { Lengthwise, type AttentionOptions, type EncodingDescriptor, type OptionDescriptor } from './engine.js';
+export { Lengthwise, type AttentionOptions, type CatalogueTexts, type EncodingDescriptor, type EncodingFacts, type EncodingTexts, type OptionDescriptor,
+  type OptionFacts, type OptionTexts } from './engine.js';
 export { Encoding, type Door, type EncodingParameters, type EncodingShape, type Pairing, type Rectangle, type Rotation } from './encoding.js';
 export type { Audit } from './audit.js';
 export type { EncodingSpec, EncodingTerm } from './spec.js';

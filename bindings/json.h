@@ -1,9 +1,10 @@
 // Writing small JSON descriptions for JavaScript to parse.
 #pragma once
 #include <cmath>
-#include <cstdio>
 #include <string>
 #include <string_view>
+
+#include "position/text.h"
 
 namespace lw {
 
@@ -16,9 +17,7 @@ class Json {
   Json& value(const char* v) { return value(std::string_view(v)); }
   Json& value(bool v) { comma(), text_ += v ? "true" : "false"; return *this; }
   Json& value(double v) {  // what JSON cannot say becomes null
-    char number[32];
-    std::snprintf(number, sizeof number, "%.17g", v);
-    comma(), text_ += std::isfinite(v) ? number : "null";
+    comma(), text_ += std::isfinite(v) ? number_text(v) : "null";
     return *this;
   }
   template <class T> Json& field(std::string_view name, T v) { return key(name).value(v); }
@@ -30,7 +29,7 @@ class Json {
     text_ += '"';
     for (char c : v) {
       if (c == '"' || c == '\\') text_ += '\\', text_ += c;
-      else if (static_cast<unsigned char>(c) < 32) { char u[8]; std::snprintf(u, sizeof u, "\\u%04x", c); text_ += u; }
+      else if (static_cast<unsigned char>(c) < 32) text_ += "\\u00", text_ += char('0' + c / 16), text_ += "0123456789abcdef"[c % 16];
       else text_ += c;
     }
     text_ += '"';

@@ -1,12 +1,11 @@
 // Finding, checking and starting the WebAssembly module.
 
 import type { Core } from './core.js';
+import { startCore } from './edge.js';
 import { Lengthwise } from './engine.js';
 import { LoadError, OutOfMemoryError } from './errors.js';
 import * as check from './check.js';
 import { guarded } from './guard.js';
-import createSimd from './lengthwise.mjs';
-import createRelaxed from './lengthwise-relaxed.mjs';
 
 /** Where the WebAssembly comes from. */
 export interface LoadOptions {
@@ -60,7 +59,7 @@ export async function load(options: LoadOptions = {}): Promise<Lengthwise> {
 export async function loadCore(options: LoadOptions): Promise<{ core: Core; variant: 'simd' | 'relaxed'; module: WebAssembly.Module }> {
   const { wasmBinary, variant } = await locate(options);
   const module = wasmBinary instanceof WebAssembly.Module ? wasmBinary : await compile(wasmBinary);
-  return { core: await start(module, variant), variant, module };
+  return { core: await start(module), variant, module };
 }
 
 /** Settles which binary to run and reads it: what workers are handed, so that each need not. */
@@ -109,7 +108,7 @@ async function read(url: string | URL): Promise<Uint8Array> {
   // Node's fetch cannot read files. No import() of node:fs: bundlers would look for it, service workers forbid it.
   if (place.protocol === 'file:' && typeof process === 'object' && process.getBuiltinModule) {
     try {
-      return await process.getBuiltinModule('node:fs/promises').readFile(place);
+      return process.getBuiltinModule('node:fs').readFileSync(place); // a pool of threads takes longer to start than the reading
     } catch (cause) {
       throw new LoadError('network', `the WebAssembly file ${place.pathname} cannot be read`, { cause });
     }
@@ -148,16 +147,12 @@ function isHtml(bytes: Uint8Array): boolean {
   return /^[\s\uFEFF]*<[!a-z?]/i.test(new TextDecoder().decode(bytes.slice(0, 64)));
 }
 
-async function start(module: WebAssembly.Module, variant: 'simd' | 'relaxed'): Promise<Core> {
-  const create = variant === 'relaxed' ? createRelaxed : createSimd;
-  return new Promise((resolve, reject) => {
-    const instantiateWasm = (imports: WebAssembly.Imports, done: (i: WebAssembly.Instance, m: WebAssembly.Module) => void) => {
-      WebAssembly.instantiate(module, imports).then((instance) => done(instance, module)).catch((cause) => reject(startError(cause)));
-      return {};
-    };
-    // What an abort prints is in the error that it throws.
-    create({ instantiateWasm, printErr: () => {} }).then((core) => resolve(guarded(core)), reject);
-  });
+async function start(module: WebAssembly.Module): Promise<Core> {
+  try {
+    return guarded(await startCore(module));
+  } catch (cause) {
+    throw startError(cause);
+  }
 }
 
 function startError(cause: unknown): Error {

@@ -6,7 +6,7 @@ import { proxy, type Remote } from './comlink.mjs';
 import type { ModelConfig, TrainOptions } from './config.js';
 import type { ModelRequest } from './core.js';
 import { moduleAddress, type EncodingModule } from './custom.js';
-import type { AttentionOptions, EncodingDescriptor } from './engine.js';
+import { withTexts, type AttentionOptions, type CatalogueTexts, type EncodingDescriptor, type EncodingFacts } from './engine.js';
 import { Encoding, type EncodingShape } from './encoding.js';
 import { revive } from './errors.js';
 import { LOAD_KEYS, locate, type LoadOptions, type WorkerOptions } from './load.js';
@@ -48,8 +48,11 @@ export class RemoteLengthwise {
     this.#station = station;
   }
 
-  encodings(): Promise<EncodingDescriptor[]> {
-    return ask(this.#station, () => this.#station.workshop.encodings());
+  encodings(): Promise<EncodingFacts[]>;
+  encodings(texts: CatalogueTexts): Promise<EncodingDescriptor[]>;
+  async encodings(texts?: CatalogueTexts): Promise<EncodingFacts[]> {
+    const facts = await ask(this.#station, () => this.#station.workshop.encodings());
+    return texts === undefined ? facts : withTexts(facts, texts);
   }
 
   /**

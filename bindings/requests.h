@@ -2,19 +2,20 @@
 // become a sentence instead of another number.
 #pragma once
 #include <cmath>
-#include <cstdio>
 #include <string>
 
+#include "edge.h"
 #include "lab/run.h"
+#include "position/text.h"
 
 namespace lw {
 
-struct ShapeRequest { double heads, kvHeads, headDim, width, trainedLength; bool causal; };
+struct ShapeRequest { double heads, kvHeads, headDim, width, trainedLength, causal; };
 
 struct ModelRequest {
   double vocabulary, width, layers, heads, kvHeads, hidden, trainedLength, normEpsilon;
-  std::string norm, activation, encoding;
-  bool tied, causal;
+  TextField norm, activation, encoding;
+  double tied, causal;
 };
 
 struct TrainRequest {
@@ -23,15 +24,9 @@ struct TrainRequest {
 
 struct RunRequest {
   TrainRequest train;
-  std::string task;
+  TextField task;
   double batch, length, seed;
 };
-
-inline std::string shown(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.15g", value);
-  return text;
-}
 
 // Reads doubles into the types of the core; remembers the first fault.
 class Reader {
@@ -39,12 +34,12 @@ class Reader {
   template <class T>
   void integer(const char* name, double value, double least, double most, T& out) {
     if (!(value >= least && value <= most && value == std::floor(value)))
-      return fail(name, shown(value), "whole numbers from " + shown(least) + " to " + shown(most));
+      return fail(name, number_text(value), "whole numbers from " + number_text(least) + " to " + number_text(most));
     out = T(value);
   }
   template <class T>
   void number(const char* name, double value, double least, double most, T& out) {
-    if (!(value >= least && value <= most)) return fail(name, shown(value), shown(least) + " to " + shown(most));
+    if (!(value >= least && value <= most)) return fail(name, number_text(value), number_text(least) + " to " + number_text(most));
     out = T(value);
   }
   void fail(const char* name, const std::string& value, const std::string& allowed) {
@@ -63,8 +58,8 @@ inline Error read(const ShapeRequest& r, Shape& s) {
   in.integer("headDim", r.headDim, 1, 4096, s.head_dim);
   in.integer("width", r.width, 1, 65536, s.width);
   in.integer("trainedLength", r.trainedLength, 1, 1 << 24, s.trained_length);
-  s.causal = r.causal;
-  if (!in.error() && s.heads % s.kv_heads) in.fail("kvHeads", shown(r.kvHeads), "a divisor of heads (" + shown(r.heads) + ")");
+  s.causal = r.causal != 0;
+  if (!in.error() && s.heads % s.kv_heads) in.fail("kvHeads", number_text(r.kvHeads), "a divisor of heads (" + number_text(r.heads) + ")");
   return in.error();
 }
 
@@ -78,13 +73,13 @@ inline Error read(const ModelRequest& r, ModelConfig& c) {
   in.integer("hidden", r.hidden, 1, 1 << 16, c.hidden);
   in.integer("trainedLength", r.trainedLength, 1, 1 << 24, c.trained_length);
   in.number("normEpsilon", r.normEpsilon, 1e-12, 1, c.norm_epsilon);
-  if (r.norm == "rms") c.norm = Norm::rms;
-  else if (r.norm == "layer") c.norm = Norm::layer;
-  else in.fail("norm", "\"" + r.norm + "\"", "rms, layer");
-  if (r.activation == "gelu") c.activation = Activation::gelu;
-  else if (r.activation == "swiglu") c.activation = Activation::swiglu;
-  else in.fail("activation", "\"" + r.activation + "\"", "gelu, swiglu");
-  c.encoding = r.encoding, c.tied = r.tied, c.causal = r.causal;
+  if (r.norm.view() == "rms") c.norm = Norm::rms;
+  else if (r.norm.view() == "layer") c.norm = Norm::layer;
+  else in.fail("norm", quoted(r.norm.view()), "rms, layer");
+  if (r.activation.view() == "gelu") c.activation = Activation::gelu;
+  else if (r.activation.view() == "swiglu") c.activation = Activation::swiglu;
+  else in.fail("activation", quoted(r.activation.view()), "gelu, swiglu");
+  c.encoding = r.encoding.view(), c.tied = r.tied != 0, c.causal = r.causal != 0;
   return in.error();
 }
 
@@ -104,7 +99,7 @@ inline Error read(const TrainRequest& r, TrainConfig& c) {
 }
 
 inline Error read(const RunRequest& r, RunConfig& c) {
-  if (Error e = TaskSource::parse(r.task, c.task)) return e;
+  if (Error e = TaskSource::parse(r.task.view(), c.task)) return e;
   if (Error e = read(r.train, c.train)) return e;
   Reader in;
   in.integer("batch", r.batch, 1, 1 << 16, c.batch);

@@ -5,7 +5,7 @@ import { proxy } from './comlink.mjs';
 import type { ModelConfig, TrainOptions } from './config.js';
 import { importEncoding } from './custom.js';
 import type { EncodingShape } from './encoding.js';
-import type { AttentionOptions, EncodingDescriptor, Lengthwise } from './engine.js';
+import type { AttentionOptions, EncodingFacts, Lengthwise } from './engine.js';
 import { sendable } from './errors.js';
 import { load, type LoadOptions } from './load.js';
 import type { GenerateOptions, Model } from './model.js';
@@ -24,7 +24,7 @@ export class Workshop {
     this.#lengthwise = await load(options).catch((error) => { throw sendable(error); });
   }
 
-  encodings(): EncodingDescriptor[] {
+  encodings(): EncodingFacts[] {
     return this.#lengthwise!.encodings();
   }
 

@@ -14,7 +14,7 @@ const rollupOptions: BuildOptions['rollupOptions'] = {
 const common: UserConfig = {
   root: here('.'),
   base: './', // the page works in any folder of any server
-  resolve: { alias: { 'lengthwise/worker': here('../dist/remote.js'), lengthwise: here('../dist/index.js') } },
+  resolve: { alias: { 'lengthwise/texts': here('../dist/texts.mjs'), 'lengthwise/worker': here('../dist/remote.js'), lengthwise: here('../dist/index.js') } },
 };
 const build: BuildOptions = { outDir: here('../dist/web'), target: 'es2022' };
 

@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { load } from '../load.js';
+import { texts } from '../texts.mjs';
 import { printJson, printTable } from './output.js';
 
 const PAST = { same: 'same by design', degrades: 'gets worse', refuses: 'refuses' };
@@ -23,7 +24,7 @@ Examples:
   lengthwise encodings
   lengthwise encodings --json | jq '.[] | select(.name == "rope") | .options'`)
     .action(async ({ json }: { json?: boolean }) => {
-      const descriptors = (await load()).encodings();
+      const descriptors = (await load()).encodings(texts);
       if (json) return printJson(descriptors);
       printTable(['name', 'doors', 'learned', 'past its length', 'options', 'title'], descriptors.map((d) => [
         d.name, d.doors.join(' ') || '—', d.learned ? 'yes' : '', PAST[d.past],

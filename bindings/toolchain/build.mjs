@@ -1,11 +1,11 @@
-// Builds everything into dist/: the two WebAssembly modules, the TypeScript, the page. Each step is
+// Builds everything into dist/: the two WebAssembly modules, the texts of the catalogue, the TypeScript, the page. Each step is
 // skipped when nothing it reads has changed. `npm run build` runs it; start and test import it.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { copyFileSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { meter, Problem, run, say, which } from './host.mjs';
+import { ask, meter, Problem, run, say, which } from './host.mjs';
 import { ensureToolchain, fail } from './setup.mjs';
 
 export const project = fileURLToPath(new URL('../../', import.meta.url)).replace(/\/$/, '');
@@ -116,8 +116,22 @@ function copyChanged(from, to) {
 async function buildModules() {
   for (const [preset, name] of [['wasm', 'lengthwise'], ['wasm-relaxed', 'lengthwise-relaxed']]) {
     const folder = await buildPreset(preset, ['lengthwise_module']);
-    for (const suffix of ['mjs', 'wasm']) copyChanged(join(folder, `${name}.${suffix}`), at('dist', `${name}.${suffix}`));
+    copyChanged(join(folder, `${name}.wasm`), at('dist', `${name}.wasm`));
   }
+}
+
+/** The catalogue's texts, which the modules leave out: dist/texts.mjs, by encoding and option. */
+async function buildTexts() {
+  const folder = await buildPreset('wasm', ['lengthwise_texts']);
+  const program = join(folder, 'lengthwise_texts.cjs');
+  await once('texts', { inputs: [relative(project, program), relative(project, program.replace('cjs', 'wasm'))], output: 'dist/texts.mjs' }, () => {
+    const said = ask(process.execPath, [program]);
+    if (!said) throw new Problem(`${program} did not print the catalogue.`);
+    const texts = Object.fromEntries(JSON.parse(said).map(({ name, title, title_zh, paper, past_note, past_note_zh, differs, differs_zh, options }) => [name,
+      { title, title_zh, paper, past_note, past_note_zh, differs, differs_zh,
+        options: Object.fromEntries(options.map((option) => [option.name, { meaning: option.meaning, meaning_zh: option.meaning_zh }])) }]));
+    writeFileSync(at('dist/texts.mjs'), `export const texts = ${JSON.stringify(texts, null, 1)};\n`);
+  });
 }
 
 // Small libraries whose files travel beside ours, so that the package works without a bundler.
@@ -183,6 +197,7 @@ export async function buildAll() {
   mkdirSync(at('dist'), { recursive: true });
   await ensureModules();
   await buildModules();
+  await buildTexts();
   await buildTypeScript();
   await buildPage();
 }

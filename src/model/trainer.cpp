@@ -6,6 +6,7 @@
 
 #include "nn/linear.h"
 #include "nn/loss.h"
+#include "position/text.h"
 
 namespace lw {
 
@@ -69,7 +70,7 @@ Error Trainer::step(const int* tokens, const float* weights, int batch, int leng
                                &info_.gradient_norm);
   if (!finite)
     return {"the gradient of step " + std::to_string(optimiser_.step + 1) + " is not finite, so nothing was changed; a smaller learningRate (now " +
-            std::to_string(config_.optimiser.rate) + ") may help"};
+            number_text(config_.optimiser.rate) + ") may help"};
   info_.step = optimiser_.step;
   for (auto& stack : model_.stacks()) stack.project();
   model_.parameters_changed();

@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "position/text.h"
+
 namespace lw {
 
 Error out_of_memory(const char* what, double bytes) {
@@ -25,7 +27,7 @@ Error check(const ModelConfig& c) {
     return {"width is " + std::to_string(c.width) + "; allowed: a multiple of heads (" + std::to_string(c.heads) + ")"};
   if (c.heads % c.kv_heads)
     return {"kvHeads is " + std::to_string(c.kv_heads) + "; allowed: a divisor of heads (" + std::to_string(c.heads) + ")"};
-  if (!(c.norm_epsilon > 0 && c.norm_epsilon <= 1)) return {"normEpsilon is " + std::to_string(c.norm_epsilon) + "; allowed: above 0 up to 1"};
+  if (!(c.norm_epsilon > 0 && c.norm_epsilon <= 1)) return {"normEpsilon is " + number_text(c.norm_epsilon) + "; allowed: above 0 up to 1"};
   double per_layer = double(c.width) * (c.qkv_width() + c.width) + double(c.width) * (c.up_width() + c.hidden) + 2.0 * c.width;
   double total = c.layers * per_layer + double(c.vocabulary) * c.width * (c.tied ? 1 : 2);
   if (total > 4e8) return {"the model has " + std::to_string(int64_t(total)) + " parameters; allowed: at most 400,000,000"};

@@ -20,6 +20,7 @@ struct Object {
   std::string text;
   void add(const char* key, const std::string& value) { text += (text.empty() ? "{" : ",") + json(std::string_view(key)) + ":" + value; }
   void say(const char* key, std::string_view value) { add(key, json(value)); }
+  void tell(const char* key, Prose prose) { if (prose.text) say(key, std::string_view(prose.text)); }
 };
 
 std::string list(const std::vector<std::string>& items) {
@@ -41,8 +42,8 @@ std::string describe(const Option& o) {
   out.add("least", number_text(o.least));
   out.add("most", number_text(o.most));
   if (o.kind == Option::choice) out.add("choices", list(choices));
-  out.say("meaning", o.meaning);
-  out.say("meaning_zh", o.meaning_zh);
+  out.tell("meaning", o.meaning);
+  out.tell("meaning_zh", o.meaning_zh);
   return out.text + "}";
 }
 
@@ -53,6 +54,8 @@ std::vector<std::string> door_names(unsigned doors) {
   return open;
 }
 
+}  // namespace
+
 std::string describe(const Entry& entry) {
   const Descriptor& d = *entry.descriptor;
   const char* pasts[] = {"same", "degrades", "refuses"};
@@ -61,18 +64,16 @@ std::string describe(const Entry& entry) {
   Shape any;
   any.heads = any.kv_heads = 2, any.head_dim = 4, any.width = 8, any.trained_length = 8;
   Object out;
-  out.say("name", d.name), out.say("title", d.title), out.say("title_zh", d.title_zh), out.say("paper", d.paper);
+  out.say("name", d.name), out.tell("title", d.title), out.tell("title_zh", d.title_zh), out.tell("paper", d.paper);
   out.add("doors", list(door_names(d.doors)));
   out.add("options", list(options));
-  out.say("past", pasts[int(d.past)]), out.say("past_note", d.past_note), out.say("past_note_zh", d.past_note_zh);
-  out.say("differs", d.differs), out.say("differs_zh", d.differs_zh), out.say("example", d.example);
+  out.say("past", pasts[int(d.past)]), out.tell("past_note", d.past_note), out.tell("past_note_zh", d.past_note_zh);
+  out.tell("differs", d.differs), out.tell("differs_zh", d.differs_zh), out.say("example", d.example);
   out.add("causal_only", json(d.causal_only)), out.add("per_layer", json(d.per_layer));
   // Whether it learns may hang on an option: what the defaults do is told.
   out.add("learned", json(!entry.make(entry, Options(d.options), any)->parameters().empty()));
   return out.text + "}";
 }
-
-}  // namespace
 
 std::span<const Entry> catalogue() {
 #define LENGTHWISE_LIST(name) name##_entry,

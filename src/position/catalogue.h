@@ -73,6 +73,7 @@ std::span<const Entry> catalogue();
 // With those that were registered from outside (custom.h), for as long as they are.
 std::vector<const Entry*> all_encodings();
 const Entry* find_encoding(std::string_view name);  // nullptr: unknown
-std::string catalogue_json();                        // the descriptors, as JSON
+std::string describe(const Entry& entry);            // its descriptor as JSON, with the texts that it has
+std::string catalogue_json();                        // all of them
 
 }  // namespace lw

@@ -148,10 +148,11 @@ class Custom final : public Adapter<Nothing> {
 Registration::Registration(CustomEncoding&& given) : custom(std::move(given)) {
   for (auto& o : custom.options)
     options.push_back({o.kind, o.name.c_str(), o.initial, o.least, o.most, o.kind == Option::choice ? o.choices.c_str() : nullptr,
-                       o.meaning.c_str(), o.meaning.c_str()});
-  own = {.name = custom.name.c_str(), .title = custom.title.c_str(), .title_zh = custom.title_zh.c_str(), .paper = "",
-         .doors = custom.doors, .options = options, .past = Past::degrades, .past_note = "Yours: measure it.",
-         .past_note_zh = "自定义编码：请实测。", .fixed_ids = true};
+                       Prose::kept(o.meaning.c_str()), Prose::kept(o.meaning.c_str())});
+  own = {.name = custom.name.c_str(), .title = Prose::kept(custom.title.c_str()), .title_zh = Prose::kept(custom.title_zh.c_str()),
+         .paper = Prose::kept(""), .doors = custom.doors, .options = options, .past = Past::degrades,
+         .past_note = Prose::kept("Yours: measure it."), .past_note_zh = Prose::kept("自定义编码：请实测。"),
+         .differs = Prose::kept(""), .differs_zh = Prose::kept(""), .fixed_ids = true};
   descriptor = &own, learned = false;
   check = [](const Options&, const Shape&) -> Error { return {}; };
   make = [](const Entry& entry, const Options& o, const Shape& s) -> std::unique_ptr<Encoding> {

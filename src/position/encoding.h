@@ -10,29 +10,44 @@
 
 namespace lw {
 
+// A text that only people read. Binaries that only compute leave out those of the catalogue (LENGTHWISE_NO_TEXTS).
+struct Prose {
+  constexpr Prose() = default;
+#ifdef LENGTHWISE_NO_TEXTS
+  static constexpr bool included = false;
+  consteval Prose(const char*) {}
+#else
+  static constexpr bool included = true;
+  consteval Prose(const char* t) : text(t) {}
+#endif
+  // For texts from outside, which are never left out; the caller keeps them.
+  static constexpr Prose kept(const char* t) { Prose p; return p.text = t, p; }
+  const char* text = nullptr;
+};
+
 struct Option {
   enum Kind { number, integer, flag, choice, numbers } kind;
   const char* name;
   double initial, least, most;   // choice: index into choices; flag: 0 or 1; numbers: of each, initially none
   const char* choices;           // "a|b|c" for choice, else nullptr
-  const char* meaning;           // English
-  const char* meaning_zh;        // 中文
+  Prose meaning;                 // English
+  Prose meaning_zh;              // 中文
 };
 
 enum class Past { same, degrades, refuses };  // what happens past L: by design the same, gets worse, is an error
 
 struct Descriptor {
   const char* name;
-  const char* title;
-  const char* title_zh;
-  const char* paper;          // "Authors year, Title, arXiv:…"
+  Prose title;
+  Prose title_zh;
+  Prose paper;                // "Authors year, Title, arXiv:…"
   unsigned doors;
   std::span<const Option> options;
   Past past;
-  const char* past_note;      // one sentence
-  const char* past_note_zh;
-  const char* differs = "";   // how public implementations differ, one or two sentences, where it is known
-  const char* differs_zh = "";
+  Prose past_note;            // one sentence
+  Prose past_note_zh;
+  Prose differs = "";         // how public implementations differ, one or two sentences, where it is known
+  Prose differs_zh = "";
   const char* example = "";   // options that show it at a trained length of 64, "a=1:b=2"; the docs start from them
   bool causal_only = false;
   bool per_layer = false;     // learned parameters: one set for each layer (default: one set shared by all layers)

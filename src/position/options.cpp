@@ -21,15 +21,6 @@ std::string allowed(const Option& o) {
   return list;
 }
 
-// strtod alone would also take "inf", "nan" and hexadecimal.
-bool read_number(std::string_view text, double& value) {
-  if (text.empty() || text.size() > 60 || text.find_first_not_of("0123456789+-.eE") != text.npos) return false;
-  std::string copy(text);
-  char* end = nullptr;
-  value = std::strtod(copy.c_str(), &end);
-  return *end == 0 && std::isfinite(value);
-}
-
 bool read(const Option& o, std::string_view text, double& value) {
   if (o.kind == Option::flag) {
     value = text == "true" || text == "1";

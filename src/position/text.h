@@ -1,24 +1,14 @@
 // How numbers and the caller's own words appear in sentences, specs and JSON.
 #pragma once
-#include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
 namespace lw {
 
 // Short, and reads back as the same number. As JavaScript spells them where they are none.
-inline std::string number_text(double x) {
-  if (std::isnan(x)) return "NaN";
-  if (std::isinf(x)) return x < 0 ? "-Infinity" : "Infinity";
-  char text[32];
-  for (int digits : {15, 17}) {
-    std::snprintf(text, sizeof text, "%.*g", digits, x);
-    if (std::strtod(text, nullptr) == x) break;
-  }
-  return text;
-}
+std::string number_text(double x);
+// Decimal, finite, at most 60 characters; neither white space nor "inf", "nan" or hexadecimal.
+bool read_number(std::string_view text, double& value);
 
 // In quotes; what is too long to be read is cut.
 inline std::string quoted(std::string_view word) {

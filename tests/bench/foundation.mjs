@@ -4,7 +4,9 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { brotliCompressSync, constants } from 'node:zlib';
+import { fileURLToPath } from 'node:url';
+import { brotliCompressSync } from 'node:zlib';
+import { buildSync } from 'esbuild';
 import { browsers } from '../page/browsers.mjs';
 import { stepRates } from './steps.js';
 
@@ -16,9 +18,11 @@ const script = `const t = performance.now(); const { load } = await import('${ne
 const ready = Array.from({ length: 9 }, () => Number(execFileSync(process.execPath, ['--input-type=module', '-e', script])));
 console.log(`import to ready in Node: median ${median(ready).toFixed(1)} ms, best ${Math.min(...ready).toFixed(1)} ms`);
 
-const brotli = (name) => brotliCompressSync(readFileSync(new URL(name, dist)), { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } }).length;
-for (const name of ['lengthwise.wasm', 'lengthwise.mjs', 'lengthwise-relaxed.wasm'])
-  console.log(`${name}: ${(brotli(name) / 1024).toFixed(0)} KB brotli`);
+const kilobytes = (bytes) => (brotliCompressSync(bytes).length / 1024).toFixed(1);
+const bundle = buildSync({ stdin: { contents: `import { load } from './index.js'; globalThis.load = load;`, resolveDir: fileURLToPath(dist) },
+  bundle: true, minify: true, format: 'esm', write: false }).outputFiles[0].contents;
+console.log(`what a page needs of the JavaScript, bundled: ${kilobytes(bundle)} KB brotli`);
+for (const name of ['lengthwise.wasm', 'lengthwise-relaxed.wasm', 'texts.mjs']) console.log(`${name}: ${kilobytes(readFileSync(new URL(name, dist)))} KB brotli`);
 
 const { load } = await import(new URL('index.js', dist));
 for (const line of stepRates(await load())) console.log(line);

@@ -27,6 +27,7 @@ const CALLS = [
   ['load(wasmUrl)', (bad) => load({ wasmUrl: bad }), /wasmUrl|http|file/, ['undefined', 'null']],
   ['worker load(options)', async (bad) => (await loadRemote(bad)).terminate(), /load options/, ['undefined', '{}']],
   ['worker load(createWorker)', async (bad) => (await loadRemote({ createWorker: bad })).terminate(), /createWorker/, ['undefined']],
+  ['encodings(texts)', (bad) => lw.encodings(bad), /texts/, ['undefined']],
   ['encoding(spec)', (bad) => lw.encoding(bad), /encoding/],
   ['encoding(shape)', (bad) => lw.encoding('nope', bad), /shape/, ['undefined', '{}']],
   ['attention(q)', (bad) => lw.attention(bad, x, x, { headDim: 4 }), /^q/],

@@ -7,6 +7,7 @@ import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { load } from '../../dist/index.js';
 import { checkpoint, tokenizerFile } from './llama2-files.mjs';
+import { texts } from '../../dist/texts.mjs';
 
 const cli = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'lengthwise-'));
@@ -44,7 +45,7 @@ test('every command has help', () => {
 
 test('encodings', async () => {
   const descriptors = json('encodings');
-  assert.deepEqual(descriptors, (await load()).encodings());
+  assert.deepEqual(descriptors, (await load()).encodings(texts));
   const { stdout } = run('encodings');
   for (const { name } of descriptors) assert.match(stdout, new RegExp(`^${name} `, 'm'));
 });

@@ -7,6 +7,7 @@ import { after, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { EncodingError, experiment, load } from '../../dist/index.js';
 import { load as loadRemote } from '../../dist/remote.js';
+import { texts } from '../../dist/texts.mjs';
 
 const lw = await load({ variant: 'simd' });
 const home = mkdtempSync(join(tmpdir(), 'lengthwise-custom-'));
@@ -122,6 +123,9 @@ test('options, and the shape', () => {
     const described = lw.encodings().find((e) => e.name === 'mine');
     assert.deepEqual(described.options.map((o) => [o.name, o.kind, o.default]), [['slope', 'number', 0.5], ['both', 'flag', false], ['form', 'choice', 'straight'], ['power', 'integer', 1]]);
     assert.deepEqual(described.doors, ['bias']);
+    const { title, title_zh, past_note, differs, options } = lw.encodings(texts).find((e) => e.name === 'mine');
+    assert.deepEqual([title, title_zh, differs, options[3].meaning], ['My "own" ', 'My "own" ', '', 'Of the distance.']);
+    assert.ok(past_note);
   });
 });
 

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { load } from '../../dist/index.js';
+import { texts } from '../../dist/texts.mjs';
 import { readHeader, readHeaders } from '../../web/encoding-headers.mjs';
 
 const lw = await load();
@@ -22,7 +23,8 @@ test('a header without an equation, or a file without a paper, is refused', () =
 });
 
 test('descriptors say everything in both languages', () => {
-  for (const d of lw.encodings()) {
+  assert.deepEqual(Object.keys(texts).sort(), lw.encodings().map((d) => d.name).sort());
+  for (const d of lw.encodings(texts)) {
     for (const text of [d.title, d.title_zh, d.paper, d.past_note, d.past_note_zh]) assert.ok(text, d.name);
     assert.equal(d.differs === '', d.differs_zh === '', d.name);
     for (const option of d.options) assert.ok(option.meaning && option.meaning_zh, `${d.name}:${option.name}`);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { experiment, load } from '../../dist/index.js';
 import { load as loadRemote } from '../../dist/remote.js';
+import { texts } from '../../dist/texts.mjs';
 
 const TINY = { model: { width: 16, layers: 1, heads: 2 }, trainLength: 8, testLengths: [8, 16], steps: 12, batch: 2, testTokens: 64 };
 const text = 'The quick brown fox jumps over the lazy dog. '.repeat(40);
@@ -154,6 +155,7 @@ test('the same objects in a worker', async () => {
   const local = await load({ variant: 'simd' });
   try {
     assert.deepEqual(await remote.encodings(), local.encodings());
+    assert.deepEqual(await remote.encodings(texts), local.encodings(texts));
     const encoding = await remote.encoding('rope', { headDim: 8 });
     assert.deepEqual(await encoding.rotate([1, 2, 3, 4, 5, 6, 7, 8], 3), local.encoding('rope', { headDim: 8 }).rotate([1, 2, 3, 4, 5, 6, 7, 8], 3));
     await assert.rejects(remote.encoding('banana'), RangeError);

@@ -55,11 +55,15 @@ test('workers start from the tarball, linked too', () => {
 
 test('its types satisfy the strictest compiler', () => {
   writeFileSync(join(home, 'user.ts'), `
-    import { load, experiment, type ExperimentResult, type EncodingDescriptor } from 'lengthwise';
+    import { load, experiment, type ExperimentResult, type EncodingDescriptor, type EncodingFacts } from 'lengthwise';
+    import { texts } from 'lengthwise/texts';
     import { load as loadRemote } from 'lengthwise/worker';
     export async function main(): Promise<void> {
       const lw = await load({ variant: 'simd' });
-      const descriptors: EncodingDescriptor[] = lw.encodings();
+      const facts: EncodingFacts[] = lw.encodings();
+      const descriptors: EncodingDescriptor[] = lw.encodings(texts);
+      // @ts-expect-error: titles come with the texts
+      facts[0]?.title;
       const rope = lw.encoding({ name: 'rope', base: 5e5 }, { heads: 2, headDim: 8 });
       const turned: Float32Array = rope.rotate(new Float32Array(16), 3);
       rope.dispose();
@@ -74,7 +78,7 @@ test('its types satisfy the strictest compiler', () => {
       lw.register({ name: 'wrong', pattern: (i, j) => i - j });
       // @ts-expect-error: no such option
       lw.encoding('rope', { head: 2 });
-      console.log(descriptors, turned, result, count);
+      console.log(facts, descriptors, turned, result, count);
     }`);
   writeFileSync(join(home, 'tsconfig.json'), JSON.stringify({
     compilerOptions: {
@@ -103,10 +107,17 @@ test('a bundler finds all its files', async () => {
 });
 
 test('the tarball holds what it needs and no more', () => {
-  for (const name of ['LICENSE', 'dist/THIRD-PARTY.txt']) assert.ok(existsSync(join(installed, name)), name);
+  for (const name of ['LICENSE', 'dist/THIRD-PARTY.txt', 'dist/texts.d.mts']) assert.ok(existsSync(join(installed, name)), name);
   for (const name of ['bindings', 'src', 'tests', 'dist/web']) assert.ok(!existsSync(join(installed, name)), name);
+});
+
+test('a page that loads it downloads at most 130 KB', async () => {
+  const { build } = await import('esbuild');
+  const entry = { contents: `import { load } from 'lengthwise'; globalThis.load = load;`, resolveDir: home };
+  const { outputFiles } = await build({ stdin: entry, bundle: true, minify: true, format: 'esm', write: false, logLevel: 'silent' });
+  const script = brotliCompressSync(outputFiles[0].contents).length;
   for (const name of ['lengthwise.wasm', 'lengthwise-relaxed.wasm']) {
-    const size = brotliCompressSync(readFileSync(join(installed, 'dist', name))).length;
-    assert.ok(size <= 250 * 1024, `${name}: ${size} bytes with brotli`);
+    const size = script + brotliCompressSync(readFileSync(join(installed, 'dist', name))).length;
+    assert.ok(size <= 130 * 1024, `${name} and its script: ${size} bytes with brotli`);
   }
 });

@@ -1,5 +1,6 @@
 // The package, as this page uses it: the catalogue, and an experiment whose events say which encoding and seed they are of.
 import { experiment, load, type EncodingDescriptor, type ExperimentEvent, type Lengthwise } from 'lengthwise';
+import { texts } from 'lengthwise/texts';
 import * as sample from 'virtual:sample-text';
 import type { LabEvent } from './lab.ts';
 import { batch, sizes, testLengths, type Settings } from './settings.ts';
@@ -10,7 +11,7 @@ export interface Session { pause(): void; resume(): void; cancel(): void; readon
 
 let loaded: Promise<Lengthwise> | undefined;
 export const engine = (): Promise<Lengthwise> => (loaded ??= load());
-export const catalogue = (): Promise<Descriptor[]> => engine().then((lengthwise) => lengthwise.encodings());
+export const catalogue = (): Promise<Descriptor[]> => engine().then((lengthwise) => lengthwise.encodings(texts));
 
 let shipped: Promise<Text> | undefined;
 const shippedText = () => (shipped ??= Promise.all([bytes(sample.train), bytes(sample.test)]).then(([train, test]) => ({ train, test })));

@@ -1,6 +1,7 @@
 import { css, html, nothing } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import type { Lengthwise } from 'lengthwise';
+import { texts } from 'lengthwise/texts';
 import { doors, type Door } from '../theme.ts';
 import { Site } from '../site.ts';
 import { titleOf } from '../dress.ts';
@@ -49,7 +50,7 @@ export class Docs extends Site {
     addEventListener('hashchange', this.follow);
     try {
       const lengthwise = await engine();
-      this.catalogue = lengthwise.encodings();
+      this.catalogue = lengthwise.encodings(texts);
       this.lengthwise = lengthwise;
       this.follow();
     } catch (error) {
