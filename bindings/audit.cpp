@@ -1,16 +1,19 @@
 // The audit of an encoding, as JSON: NaN becomes null.
-#include "lab/audit.h"
+#include <emscripten/bind.h>
 
-#include "calls.h"
 #include "json.h"
+#include "lab/audit.h"
+#include "requests.h"
 
-namespace lw {
+using namespace lw;
 
-std::string audit_json(const Text* spec, const ShapeRequest* request) {
+namespace {
+
+std::string audit_json(std::string spec, ShapeRequest request) {
   Shape shape;
   Audit a;
-  Error e = read(*request, shape);
-  if (!e) e = audit(spec->view(), shape, a);
+  Error e = read(request, shape);
+  if (!e) e = audit(spec, shape, a);
   Json json;
   json.open('{').field("error", e.text.c_str()).field("length", double(a.length));
   auto part = [&](const char* name, const char* measured) { json.key(name).open('{').field("measured", measured); };
@@ -28,4 +31,8 @@ std::string audit_json(const Text* spec, const ShapeRequest* request) {
   return json.field("attention", a.cost.attention).close('}').close('}').text();
 }
 
-}  // namespace lw
+}  // namespace
+
+EMSCRIPTEN_BINDINGS(lengthwise_audit) {
+  emscripten::function("audit", &audit_json);
+}

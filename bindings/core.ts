@@ -1,4 +1,4 @@
-// What the WebAssembly module offers (module.cpp, by way of edge.ts): the contract between the C++ and the classes users see.
+// What the WebAssembly module offers (embind.cpp): the contract between the C++ and the classes users see.
 //
 // All pointers are byte addresses. Every number crosses as a double and is checked on both sides. A method that returns
 // a string returns '' when all went well and otherwise the sentence to throw: see `succeed` in errors.ts.
@@ -169,3 +169,13 @@ export interface Core {
   Model: { make(config: ModelRequest, seed: number): NativeModel | null };
   Run: { make(config: ModelRequest, run: RunRequest): NativeRun | null };
 }
+
+export interface CoreOptions {
+  printErr?: (text: string) => void;
+  instantiateWasm?: (
+    imports: WebAssembly.Imports,
+    done: (instance: WebAssembly.Instance, module: WebAssembly.Module) => void,
+  ) => object;
+}
+
+export type CoreFactory = (options?: CoreOptions) => Promise<Core>;

@@ -1,11 +1,11 @@
 // Finding, checking and starting the WebAssembly module.
 
 import type { Core } from './core.js';
-import { startCore } from './edge.js';
 import { Lengthwise } from './engine.js';
 import { LoadError, OutOfMemoryError } from './errors.js';
 import * as check from './check.js';
 import { guarded } from './guard.js';
+import create from './lengthwise.mjs';
 
 /** Where the WebAssembly comes from. */
 export interface LoadOptions {
@@ -148,11 +148,14 @@ function isHtml(bytes: Uint8Array): boolean {
 }
 
 async function start(module: WebAssembly.Module): Promise<Core> {
-  try {
-    return guarded(await startCore(module));
-  } catch (cause) {
-    throw startError(cause);
-  }
+  return new Promise((resolve, reject) => {
+    const instantiateWasm = (imports: WebAssembly.Imports, done: (i: WebAssembly.Instance, m: WebAssembly.Module) => void) => {
+      WebAssembly.instantiate(module, imports).then((instance) => done(instance, module)).catch((cause) => reject(startError(cause)));
+      return {};
+    };
+    // What an abort prints is in the error that it throws.
+    create({ instantiateWasm, printErr: () => {} }).then((core) => resolve(guarded(core)), reject);
+  });
 }
 
 function startError(cause: unknown): Error {

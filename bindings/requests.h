@@ -4,18 +4,17 @@
 #include <cmath>
 #include <string>
 
-#include "edge.h"
 #include "lab/run.h"
 #include "position/text.h"
 
 namespace lw {
 
-struct ShapeRequest { double heads, kvHeads, headDim, width, trainedLength, causal; };
+struct ShapeRequest { double heads, kvHeads, headDim, width, trainedLength; bool causal; };
 
 struct ModelRequest {
   double vocabulary, width, layers, heads, kvHeads, hidden, trainedLength, normEpsilon;
-  TextField norm, activation, encoding;
-  double tied, causal;
+  std::string norm, activation, encoding;
+  bool tied, causal;
 };
 
 struct TrainRequest {
@@ -24,7 +23,7 @@ struct TrainRequest {
 
 struct RunRequest {
   TrainRequest train;
-  TextField task;
+  std::string task;
   double batch, length, seed;
 };
 
@@ -58,7 +57,7 @@ inline Error read(const ShapeRequest& r, Shape& s) {
   in.integer("headDim", r.headDim, 1, 4096, s.head_dim);
   in.integer("width", r.width, 1, 65536, s.width);
   in.integer("trainedLength", r.trainedLength, 1, 1 << 24, s.trained_length);
-  s.causal = r.causal != 0;
+  s.causal = r.causal;
   if (!in.error() && s.heads % s.kv_heads) in.fail("kvHeads", number_text(r.kvHeads), "a divisor of heads (" + number_text(r.heads) + ")");
   return in.error();
 }
@@ -73,13 +72,13 @@ inline Error read(const ModelRequest& r, ModelConfig& c) {
   in.integer("hidden", r.hidden, 1, 1 << 16, c.hidden);
   in.integer("trainedLength", r.trainedLength, 1, 1 << 24, c.trained_length);
   in.number("normEpsilon", r.normEpsilon, 1e-12, 1, c.norm_epsilon);
-  if (r.norm.view() == "rms") c.norm = Norm::rms;
-  else if (r.norm.view() == "layer") c.norm = Norm::layer;
-  else in.fail("norm", quoted(r.norm.view()), "rms, layer");
-  if (r.activation.view() == "gelu") c.activation = Activation::gelu;
-  else if (r.activation.view() == "swiglu") c.activation = Activation::swiglu;
-  else in.fail("activation", quoted(r.activation.view()), "gelu, swiglu");
-  c.encoding = r.encoding.view(), c.tied = r.tied != 0, c.causal = r.causal != 0;
+  if (r.norm == "rms") c.norm = Norm::rms;
+  else if (r.norm == "layer") c.norm = Norm::layer;
+  else in.fail("norm", "\"" + r.norm + "\"", "rms, layer");
+  if (r.activation == "gelu") c.activation = Activation::gelu;
+  else if (r.activation == "swiglu") c.activation = Activation::swiglu;
+  else in.fail("activation", "\"" + r.activation + "\"", "gelu, swiglu");
+  c.encoding = r.encoding, c.tied = r.tied, c.causal = r.causal;
   return in.error();
 }
 
@@ -99,7 +98,7 @@ inline Error read(const TrainRequest& r, TrainConfig& c) {
 }
 
 inline Error read(const RunRequest& r, RunConfig& c) {
-  if (Error e = TaskSource::parse(r.task.view(), c.task)) return e;
+  if (Error e = TaskSource::parse(r.task, c.task)) return e;
   if (Error e = read(r.train, c.train)) return e;
   Reader in;
   in.integer("batch", r.batch, 1, 1 << 16, c.batch);

@@ -114,10 +114,12 @@ function copyChanged(from, to) {
 }
 
 async function buildModules() {
-  for (const [preset, name] of [['wasm', 'lengthwise'], ['wasm-relaxed', 'lengthwise-relaxed']]) {
-    const folder = await buildPreset(preset, ['lengthwise_module']);
-    copyChanged(join(folder, `${name}.wasm`), at('dist', `${name}.wasm`));
-  }
+  const [simd, relaxed] = [await buildPreset('wasm', ['lengthwise_module']), await buildPreset('wasm-relaxed', ['lengthwise_module'])];
+  const glue = (folder) => readFileSync(join(folder, 'lengthwise.mjs'), 'utf8');
+  if (glue(simd) !== glue(relaxed)) throw new Problem('lengthwise.mjs differs between the variants: one cannot start both.');
+  copyChanged(join(simd, 'lengthwise.mjs'), at('dist/lengthwise.mjs'));
+  copyChanged(join(simd, 'lengthwise.wasm'), at('dist/lengthwise.wasm'));
+  copyChanged(join(relaxed, 'lengthwise.wasm'), at('dist/lengthwise-relaxed.wasm'));
 }
 
 /** The catalogue's texts, which the modules leave out: dist/texts.mjs, by encoding and option. */

@@ -1,0 +1,4 @@
+import type { CoreFactory } from './core.js';
+
+declare const createLengthwise: CoreFactory;
+export default createLengthwise;
