@@ -77,6 +77,10 @@ export interface NativeModel {
   parameters(): number;
   parameterCount(): number;
   parametersChanged(): void;
+  /** 1: f16, 2: int8. */
+  quantise(precision: number): string;
+  /** Tensor `index` of describe(), as floats. */
+  tensor(index: number, out: number): void;
   logits(tokens: number, count: number, out: number): string;
   losses(tokens: number, count: number, out: number): string;
   cacheReset(): void;

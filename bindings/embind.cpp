@@ -211,6 +211,14 @@ class Model {
     write_model(json, *model_);
     return json.close('}').text();
   }
+  // precision as in Precision. The f32 weights and the trainer are given back.
+  std::string quantise(double precision) {
+    std::unique_ptr<Transformer> packed;
+    if (Error e = model_->quantised(Precision(int(precision)), packed)) return e.text;
+    trainer_.reset(), model_ = std::move(packed);
+    return {};
+  }
+  void tensor(double index, double out) { model_->values_of(model_->tensors()[size_t(index)], at<float>(out)); }
   double parameters() { return address_of(model_->parameters()); }
   double parameter_count() { return double(model_->parameter_count()); }
   void parameters_changed() { model_->parameters_changed(); }
@@ -339,6 +347,7 @@ EMSCRIPTEN_BINDINGS(lengthwise) {
       .class_function("make", &Model::make, allow_raw_pointers())
       .function("describe", &Model::describe).function("parameters", &Model::parameters)
       .function("parameterCount", &Model::parameter_count).function("parametersChanged", &Model::parameters_changed)
+      .function("quantise", &Model::quantise).function("tensor", &Model::tensor)
       .function("logits", &Model::logits).function("losses", &Model::losses).function("cacheReset", &Model::cache_reset)
       .function("cacheFeed", &Model::cache_feed).function("cacheLength", &Model::cache_length).function("sample", &Model::sample)
       .function("seed", &Model::seed).function("trainerMake", &Model::trainer_make).function("trainStep", &Model::train_step)

@@ -4,7 +4,7 @@ import * as check from './check.js';
 import { modelRequest, trainRequest, type ModelConfig, type TrainOptions } from './config.js';
 import type { Core, ModelRequest, NativeModel } from './core.js';
 import { FormatError, made, succeed } from './errors.js';
-import { borrow, filledFloats, Handle, readFloats } from './memory.js';
+import { borrow, filledFloats, Handle } from './memory.js';
 import { checkState, describeNative, fileFault, modelFile, readModelFile, type NamedTensor, type SavedTraining } from './model-file.js';
 import { breathe, takeBreath } from './pause.js';
 import { Trainer } from './trainer.js';
@@ -27,6 +27,10 @@ export interface GenerateOptions {
 
 export const GENERATE_KEYS = ['tokens', 'temperature', 'topK', 'topP', 'seed', 'signal'] as const;
 
+/** How weights are kept: see {@link Model.quantize}. */
+export type Precision = 'f32' | 'f16' | 'int8';
+export const PRECISIONS: readonly Precision[] = ['f32', 'f16', 'int8'];
+
 /** A transformer. Made by {@link Lengthwise.model} or {@link Lengthwise.loadModel}. */
 export class Model extends Handle<NativeModel> {
   readonly #core: Core;
@@ -35,6 +39,7 @@ export class Model extends Handle<NativeModel> {
   readonly #tensors: readonly NamedTensor[];
   #generation = { ended: '' }; // the latest, and why it cannot go on
   #trainings = 0;
+  #precision: Precision = 'f32';
   #saved: SavedTraining | undefined;             // from the file, until a trainer is made
   #training: Required<TrainOptions> | undefined; // of the trainer there is
 
@@ -170,10 +175,30 @@ export class Model extends Handle<NativeModel> {
 
   /** A copy of one weight tensor, by its name in the file that `save()` writes. */
   tensor(name: string): { shape: number[]; data: Float32Array<ArrayBuffer> } {
-    const tensor = this.#tensors.find((t) => t.name === check.text('name', name));
+    const index = this.#tensors.findIndex((t) => t.name === check.text('name', name)), tensor = this.#tensors[index];
     if (!tensor) throw new RangeError(`the model has no tensor of the name '${check.shorten(name)}'; it has ${this.#tensors.map((t) => t.name).join(', ')}`);
-    const { shape, offset, size } = tensor;
-    return { shape: [...shape], data: readFloats(this.#core, this.native.parameters() + 4 * offset, size) };
+    const { native } = this;
+    return { shape: [...tensor.shape], data: filledFloats(this.#core, tensor.size, (out) => (native.tensor(index, out), '')) };
+  }
+
+  /**
+   * Rounds the linear maps and embeddings to fewer bits and gives the others' memory back: for generating, logits and
+   * losses; a quantized model cannot be trained. Norms and what belongs to encodings stay f32.
+   * @param precision `int8`: 1 byte a weight, in steps of 1/127 of the largest of its row; `f16`: 2 bytes, half precision.
+   */
+  quantize(precision: 'f16' | 'int8'): void {
+    const bits = PRECISIONS.indexOf(check.oneOf('precision', precision, PRECISIONS.slice(1)));
+    const { native } = this;
+    succeed(native.quantise(bits));
+    this.#endGeneration('the model was quantized');
+    this.#saved = this.#training = undefined;
+    this.#trainings++;
+    this.#precision = PRECISIONS[bits]!;
+  }
+
+  /** How the linear maps' weights are kept. */
+  get precision(): Precision {
+    return this.#precision;
   }
 
   /** Names of all weight tensors. */

@@ -112,6 +112,8 @@ export class RemoteModel {
 
   config(): Promise<Readonly<ModelRequest>> { return ask(this.#station, () => this.#host.config()); }
   parameterCount(): Promise<number> { return ask(this.#station, () => this.#host.parameterCount()); }
+  precision(): Promise<Precision> { return ask(this.#station, () => this.#host.precision()); }
+  quantize(precision: 'f16' | 'int8'): Promise<void> { return ask(this.#station, () => this.#host.quantize(precision)); }
   logits(tokens: ArrayLike<number>): Promise<Float32Array> { return ask(this.#station, () => this.#host.logits(tokens)); }
   losses(tokens: ArrayLike<number>): Promise<Float32Array> { return ask(this.#station, () => this.#host.losses(tokens)); }
   save(options?: { training?: boolean; metadata?: Record<string, string> }): Promise<Uint8Array> { return ask(this.#station, () => this.#host.save(options)); }

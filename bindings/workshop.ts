@@ -69,6 +69,8 @@ export class ModelHost {
 
   config() { return this.#model.config; }
   parameterCount() { return this.#model.parameterCount; }
+  precision() { return this.#model.precision; }
+  quantize(precision: 'f16' | 'int8') { this.#model.quantize(precision); }
   logits(tokens: ArrayLike<number>) { return this.#model.logits(tokens); }
   losses(tokens: ArrayLike<number>) { return this.#model.losses(tokens); }
   save(options?: { training?: boolean; metadata?: Record<string, string> }) { return this.#model.save(options); }

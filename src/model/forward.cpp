@@ -8,13 +8,12 @@
 #include "nn/linear.h"
 #include "nn/loss.h"
 #include "nn/norm.h"
-#include "nn/product.h"
 
 namespace lw {
 
 // Every activation once: first pass counts, second pass places.
 template <class Take>
-static void lay_out(const ModelConfig& c, size_t rows, size_t lse_rows, bool keep, bool mixes, Activations& a, Take take) {
+static void lay_out(const ModelConfig& c, Precision precision, size_t rows, size_t lse_rows, bool keep, bool mixes, Activations& a, Take take) {
   size_t d = c.width, up = c.up_width();
   a.layers.resize(keep ? c.layers : 1);
   for (auto& l : a.layers) {
@@ -26,7 +25,7 @@ static void lay_out(const ModelConfig& c, size_t rows, size_t lse_rows, bool kee
   size_t scratch = 0;
   for (auto [in, out] : {std::pair<int, int>{c.width, c.qkv_width()}, {c.width, c.width}, {c.width, c.up_width()},
                          {c.hidden, c.width}, {c.width, c.vocabulary}})
-    scratch = std::max(scratch, linear_scratch(int(rows), in, out));
+    scratch = std::max({scratch, linear_scratch(int(rows), in, out), linear_scratch(precision, int(rows), in, out)});
   take(a.scratch, scratch);
 }
 
@@ -35,10 +34,10 @@ Error Transformer::reserve(int rows, int lse_rows, bool keep) {
   double bytes = 0;
   size_t total = 0;
   const bool mixes = stacks_[0].mixer();
-  lay_out(config_, rows, lse_rows, keep, mixes, activations_, [&](float*&, size_t n) { total += rounded(n), bytes += 4.0 * n; });
+  lay_out(config_, precision_, rows, lse_rows, keep, mixes, activations_, [&](float*&, size_t n) { total += rounded(n), bytes += 4.0 * n; });
   if (bytes > 3.9e9 || !activations_.arena.resize(total)) return out_of_memory("the activations", bytes);
   float* next = activations_.arena.data();
-  lay_out(config_, rows, lse_rows, keep, mixes, activations_, [&](float*& p, size_t n) { p = next, next += rounded(n); });
+  lay_out(config_, precision_, rows, lse_rows, keep, mixes, activations_, [&](float*& p, size_t n) { p = next, next += rounded(n); });
   return {};
 }
 
@@ -81,7 +80,7 @@ void Transformer::parameters_changed() {
 void Transformer::embed(const int* tokens, const Pass& pass, float* x) {
   int d = config_.width;
   const Plan& first = pass.decoding ? pass.decoding->plans[0] : plan_of(0, 0);
-  embedding(x, parameters_.data() + embedding_, tokens, pass.rows, d, first.embedding_scale);
+  embedding(x, weights(embedding_), tokens, pass.rows, d, first.embedding_scale);
   if (first.input.empty()) return;
   for (int r = 0; r < pass.rows; r++) {
     const Plan& plan = pass.decoding ? first : plan_of(0, r / pass.length);
@@ -153,19 +152,18 @@ Error Transformer::attend(int layer, const Activations::Layer& a, const Pass& pa
 Error Transformer::block(int layer, const Activations::Layer& a, float* next, const Pass& pass) {
   const ModelConfig& c = config_;
   const LayerTensors& t = layers_[layer];
-  const float* p = parameters_.data();
   int rows = pass.rows, d = c.width;
   normalise(a.x, t.attention_norm, t.attention_norm_bias, a.norm1, a.statistics1, rows);
-  linear(a.qkv, a.norm1, p + t.wq, rows, d, c.qkv_width(), activations_.scratch);
+  linear(a.qkv, a.norm1, weights(t.wq), rows, d, c.qkv_width(), false, activations_.scratch);
   if (Error e = attend(layer, a, pass)) return e;
   std::copy_n(a.x, size_t(rows) * d, a.middle);
-  product(rows, d, d, a.read, d, 1, p + t.wo, 1, d, a.middle, d, true, activations_.scratch);
+  linear(a.middle, a.read, weights(t.wo), rows, d, d, true, activations_.scratch);
   normalise(a.middle, t.ffn_norm, t.ffn_norm_bias, a.norm2, a.statistics2, rows);
-  linear(a.up, a.norm2, p + t.w1, rows, d, c.up_width(), activations_.scratch);
+  linear(a.up, a.norm2, weights(t.w1), rows, d, c.up_width(), false, activations_.scratch);
   if (c.activation == Activation::swiglu) swiglu(a.active, a.up, rows, c.hidden);
   else gelu(a.active, a.up, size_t(rows) * c.hidden);
   std::copy_n(a.middle, size_t(rows) * d, next);
-  product(rows, d, c.hidden, a.active, c.hidden, 1, p + t.w2, 1, c.hidden, next, d, true, activations_.scratch);
+  linear(next, a.active, weights(t.w2), rows, c.hidden, d, true, activations_.scratch);
   return {};
 }
 
@@ -186,7 +184,7 @@ Error Transformer::forward(const int* tokens, int batch, int length, bool keep, 
 }
 
 void Transformer::logits(int first, int rows, float* out) {
-  linear(out, activations_.norm + size_t(first) * config_.width, parameters_.data() + head_, rows, config_.width, config_.vocabulary, activations_.scratch);
+  linear(out, activations_.norm + size_t(first) * config_.width, weights(head_), rows, config_.width, config_.vocabulary, false, activations_.scratch);
 }
 
 static Error check_count(int count, int least) {

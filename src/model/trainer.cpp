@@ -22,6 +22,7 @@ Trainer::Trainer(Transformer& model, const TrainConfig& config, uint64_t seed)
 }
 
 Error Trainer::make(Transformer& model, const TrainConfig& config, uint64_t seed, std::unique_ptr<Trainer>& out) {
+  if (model.precision() != Precision::f32) return {"the model is quantised; allowed: train the one that it was made from"};
   std::unique_ptr<Trainer> trainer(new Trainer(model, config, seed));
   size_t count = model.parameter_count();
   size_t logits = size_t(chunk) * model.config().vocabulary;

@@ -1,6 +1,7 @@
 // Configuration, the layout of parameters, and their first values.
 #include "model/transformer.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "position/text.h"
@@ -70,25 +71,49 @@ static Error make_stacks(const ModelConfig& c, std::vector<Stack>& stacks) {
 }
 
 Error Transformer::make(const ModelConfig& config, uint64_t seed, std::unique_ptr<Transformer>& out) {
+  if (Error e = build(config, Precision::f32, out)) return e;
+  out->initialise(seed);
+  return {};
+}
+
+Error Transformer::quantised(Precision precision, std::unique_ptr<Transformer>& out) const {
+  if (precision_ != Precision::f32) return {"the model is quantised already; allowed: quantise the one that it was made from"};
+  std::unique_ptr<Transformer> model;
+  if (Error e = build(config_, precision, model)) return e;
+  for (size_t i = 0; i < tensors_.size(); i++) {
+    const Tensor& to = model->tensors_[i];
+    const float* from = parameters_.data() + tensors_[i].offset;
+    if (!std::all_of(from, from + to.size(), [](float w) { return std::isfinite(w); }))
+      return {"the weights of " + to.name + " are not all finite; allowed in a model to be quantised: finite ones"};
+    if (!to.packed) std::copy_n(from, to.size(), model->parameters_.data() + to.offset);
+    for (int r = 0; r < to.rows && to.packed; r++)
+      pack_row(precision, from + size_t(r) * to.columns, to.columns, model->packed_.data() + to.offset + r * row_bytes(precision, to.columns));
+  }
+  out = std::move(model);
+  return {};
+}
+
+Error Transformer::build(const ModelConfig& config, Precision precision, std::unique_ptr<Transformer>& out) {
   if (Error e = check(config)) return e;
   auto model = std::make_unique<Transformer>();
-  model->config_ = config;
+  model->config_ = config, model->precision_ = precision;
   if (Error e = make_stacks(config, model->stacks_)) return e;
   if (Error e = model->lay_out_parameters()) return e;
   model->planned_.resize(model->stacks_.size());
   for (auto& stack : model->stacks_) model->contents_.push_back(stack.content());
   model->bind(nullptr);
-  model->initialise(seed);
   out = std::move(model);
   return {};
 }
 
 Error Transformer::lay_out_parameters() {
   const ModelConfig& c = config_;
-  size_t offset = 0;
+  size_t floats = 0, bytes = 0;
   auto add = [&](std::string name, int rows, int columns, bool decay, bool position = false) {
-    tensors_.push_back({std::move(name), rows, columns, offset, decay, position});
-    offset += tensors_.back().size();
+    const bool packed = precision_ != Precision::f32 && columns && !position;
+    tensors_.push_back({std::move(name), rows, columns, packed ? bytes : floats, decay, position, packed});
+    if (packed) bytes += rows * row_bytes(precision_, columns);
+    else floats += tensors_.back().size();
     return tensors_.back().offset;
   };
   auto add_norm = [&](const std::string& name, size_t& gain, size_t& bias) {
@@ -116,8 +141,25 @@ Error Transformer::lay_out_parameters() {
     for (auto& encoding : stacks_[s].encodings())
       for (Parameter& p : encoding->parameters())
         add("encoding." + std::to_string(s) + "." + encoding->descriptor().name + "." + p.name, p.rows, p.columns, p.decay, true);
-  if (!parameters_.assign(offset, 0)) return out_of_memory("the model", offset * 4.0);
+  if (!parameters_.assign(floats, 0) || !packed_.assign(bytes, 0)) return out_of_memory("the model", floats * 4.0 + bytes);
   return {};
+}
+
+Weights Transformer::weights(size_t offset) const {
+  if (precision_ == Precision::f32) return {precision_, reinterpret_cast<const unsigned char*>(parameters_.data() + offset)};
+  return {precision_, packed_.data() + offset};
+}
+
+size_t Transformer::parameter_count() const {
+  size_t count = 0;
+  for (auto& t : tensors_) count += t.size();
+  return count;
+}
+
+void Transformer::values_of(const Tensor& t, float* out) const {
+  if (!t.packed) std::copy_n(parameters_.data() + t.offset, t.size(), out);
+  for (int r = 0; r < t.rows && t.packed; r++)
+    unpack_row(precision_, packed_.data() + t.offset + r * row_bytes(precision_, t.columns), t.columns, out + size_t(r) * t.columns);
 }
 
 void Transformer::bind(float* gradients) {

@@ -7,6 +7,7 @@
 
 #include "attention/attention.h"
 #include "attention/cache.h"
+#include "nn/weights.h"
 #include "position/stack.h"
 
 namespace lw {
@@ -41,9 +42,10 @@ Error check(const ModelConfig& config);
 struct Tensor {
   std::string name;
   int rows, columns;  // columns 0: a vector
-  size_t offset;      // in floats
+  size_t offset;      // in floats; packed: in bytes of the packed weights
   bool decay;         // weight decay applies
   bool position;      // belongs to an encoding
+  bool packed;        // stored in fewer bits
   size_t size() const { return size_t(rows) * (columns ? columns : 1); }
 };
 
@@ -74,10 +76,16 @@ class Transformer {
  public:
   static Error make(const ModelConfig& config, uint64_t seed, std::unique_ptr<Transformer>& out);
 
+  // The same model for inference alone, its linear maps and embeddings in fewer bits (not f32); vectors and what belongs to
+  // encodings stay f32.
+  Error quantised(Precision precision, std::unique_ptr<Transformer>& out) const;
+
   const ModelConfig& config() const { return config_; }
+  Precision precision() const { return precision_; }
   const std::vector<Tensor>& tensors() const { return tensors_; }
   float* parameters() { return parameters_.data(); }
-  size_t parameter_count() const { return parameters_.size(); }
+  size_t parameter_count() const;
+  void values_of(const Tensor& tensor, float* out) const;  // [size]
   std::vector<Stack>& stacks() { return stacks_; }
   Stack& stack(int layer) { return stacks_[stacks_.size() > 1 ? layer : 0]; }
   void parameters_changed();  // call after writing parameters: cached keys and plans are stale
@@ -110,7 +118,9 @@ class Transformer {
  private:
   struct Pass { int batch, length, rows, offset; DecodingState* decoding; };
 
+  static Error build(const ModelConfig& config, Precision precision, std::unique_ptr<Transformer>& out);
   Error lay_out_parameters();
+  Weights weights(size_t offset) const;
   void initialise(uint64_t seed);
   Error plan(const int* tokens, int batch, int length, Random* random);
   const Plan& plan_of(int stack, int sequence) const { return plans_[stack * sequences_planned_ + sequence % sequences_planned_]; }
@@ -131,7 +141,9 @@ class Transformer {
   std::vector<Tensor> tensors_;
   std::vector<LayerTensors> layers_;
   size_t embedding_ = 0, final_norm_ = 0, final_norm_bias_ = 0, head_ = 0;
-  Buffer<float> parameters_;
+  Precision precision_ = Precision::f32;
+  Buffer<float> parameters_;       // those that are not packed
+  Buffer<unsigned char> packed_;
   std::vector<Stack> stacks_;
   std::vector<Plan> plans_;                                         // [stack][sequences_planned_]
   int sequences_planned_ = 1;                                       // more than 1 where encodings read tokens

@@ -3,12 +3,16 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "nn/weights.h"
+
 namespace lw {
 
 // y[rows][width] = table[token] · scale
-inline void embedding(float* y, const float* table, const int32_t* tokens, int rows, int width, float scale) {
-  for (ptrdiff_t r = 0; r < rows; r++)
-    for (ptrdiff_t i = 0; i < width; i++) y[r * width + i] = table[ptrdiff_t(tokens[r]) * width + i] * scale;
+inline void embedding(float* y, Weights table, const int32_t* tokens, int rows, int width, float scale) {
+  for (ptrdiff_t r = 0; r < rows; r++, y += width) {
+    unpack_row(table.precision, table.data + size_t(tokens[r]) * row_bytes(table.precision, width), width, y);
+    for (ptrdiff_t i = 0; i < width; i++) y[i] *= scale;
+  }
 }
 
 // dtable[token] += dy[rows][width] · scale

@@ -212,7 +212,7 @@ TEST_CASE("embedding: forward, and repeated tokens add up") {
   const int width = 5, rows = 4;
   const int32_t tokens[rows] = {2, 0, 2, 1};
   Floats table = normal(3 * width, 1), dy = normal(rows * width, 2), y(rows * width), dtable(table.size(), 0);
-  auto forward = [&] { embedding(y.data(), table.data(), tokens, rows, width, 1.5f); };
+  auto forward = [&] { embedding(y.data(), {Precision::f32, reinterpret_cast<const unsigned char*>(table.data())}, tokens, rows, width, 1.5f); };
   forward();
   for (int r = 0; r < rows; r++)
     for (int i = 0; i < width; i++) CHECK(y[size_t(r * width + i)] == table[size_t(tokens[r] * width + i)] * 1.5f);
