@@ -7,7 +7,7 @@ export { Encoding, type Door, type EncodingParameters, type EncodingShape, type 
 export type { Audit } from './audit.js';
 export type { EncodingSpec, EncodingTerm } from './spec.js';
 export type { EncodingContext, EncodingDefinition, EncodingModule, EncodingOptions, OptionDefinition } from './custom.js';
-export { Model, type GenerateOptions } from './model.js';
+export { Model, type GenerateOptions, type Precision } from './model.js';
 export type { ModelConfig, TrainOptions } from './config.js';
 export { Trainer, type StepInfo } from './trainer.js';
 export { Experiment, experiment, type ExperimentOptions, type ExperimentResult } from './experiment.js';

@@ -178,7 +178,7 @@ export class Model extends Handle<NativeModel> {
     const index = this.#tensors.findIndex((t) => t.name === check.text('name', name)), tensor = this.#tensors[index];
     if (!tensor) throw new RangeError(`the model has no tensor of the name '${check.shorten(name)}'; it has ${this.#tensors.map((t) => t.name).join(', ')}`);
     const { native } = this;
-    return { shape: [...tensor.shape], data: filledFloats(this.#core, tensor.size, (out) => (native.tensor(index, out), '')) };
+    return { shape: [...tensor.shape], data: filledFloats(this.#core, tensor.size, (out) => native.tensor(index, out)) };
   }
 
   /**
@@ -187,7 +187,7 @@ export class Model extends Handle<NativeModel> {
    * @param precision `int8`: 1 byte a weight, in steps of 1/127 of the largest of its row; `f16`: 2 bytes, half precision.
    */
   quantize(precision: 'f16' | 'int8'): void {
-    const bits = PRECISIONS.indexOf(check.oneOf('precision', precision, PRECISIONS.slice(1)));
+    const bits = PRECISIONS.indexOf(check.choice<Precision>('precision', precision, ['f16', 'int8']));
     const { native } = this;
     succeed(native.quantise(bits));
     this.#endGeneration('the model was quantized');

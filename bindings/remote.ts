@@ -11,7 +11,7 @@ import { Encoding, type EncodingShape } from './encoding.js';
 import { revive } from './errors.js';
 import { LOAD_KEYS, locate, type LoadOptions, type WorkerOptions } from './load.js';
 import { disposeKey, Handle } from './memory.js';
-import { GENERATE_KEYS, type GenerateOptions } from './model.js';
+import { GENERATE_KEYS, type GenerateOptions, type Precision } from './model.js';
 import type { EncodingSpec } from './spec.js';
 import type { StepInfo } from './trainer.js';
 import { startWorker, terminated, type Station } from './workers.js';

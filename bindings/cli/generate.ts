@@ -1,11 +1,10 @@
 import { Command } from 'commander';
-import { load } from '../load.js';
 import { ByteTokenizer, Llama2Tokenizer, type Tokenizer } from '../tokenizer.js';
 import { integerArgument, numberArgument, readBytes } from './arguments.js';
+import { readModel, withModel, type ModelOptions } from './model.js';
 import { printJson } from './output.js';
 
-interface Options {
-  model: string;
+interface Options extends ModelOptions {
   tokenizer?: string;
   prompt: string;
   tokens: number;
@@ -17,9 +16,8 @@ interface Options {
 }
 
 export function generateCommand(): Command {
-  return new Command('generate')
-    .description('Continues a prompt with a model: one of this package (.safetensors) or a llama2.c checkpoint (.bin).')
-    .requiredOption('--model <file>', 'the model')
+  return withModel(new Command('generate')
+    .description('Continues a prompt with a model: one of this package (.safetensors) or a llama2.c checkpoint (.bin).'))
     .option('--tokenizer <file>', 'a llama2.c tokenizer; without it tokens are bytes')
     .requiredOption('--prompt <text>', 'what to continue')
     .option('--tokens <n>', 'how many tokens to generate', integerArgument(0), 100)
@@ -33,7 +31,7 @@ Examples:
   lengthwise generate --model mine.safetensors --prompt "Fellow-Citizens" --temperature 0.8 --seed 7
   lengthwise generate --model stories260K.bin --tokenizer tok512.bin --prompt "Once upon a time" --temperature 0 --json`)
     .action(async (options: Options) => {
-      const model = (await load()).loadModel(await readBytes('model', options.model));
+      const model = await readModel(options);
       const { vocabulary } = model.config;
       let tokenizer: Tokenizer = new ByteTokenizer();
       if (options.tokenizer !== undefined) tokenizer = new Llama2Tokenizer(await readBytes('tokenizer', options.tokenizer), vocabulary);

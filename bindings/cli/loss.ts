@@ -1,12 +1,11 @@
 import { Command } from 'commander';
-import { load } from '../load.js';
 import { integerArgument, jsonArgument, readBytes } from './arguments.js';
+import { readModel, withModel, type ModelOptions } from './model.js';
 import { printJson, printTable } from './output.js';
 
 export function lossCommand(): Command {
-  return new Command('loss')
-    .description('Mean negative log-likelihood (nats) of the next token in each window of positions, in one pass over all tokens.')
-    .requiredOption('--model <file>', 'the model: .safetensors of this package, or a llama2.c checkpoint')
+  return withModel(new Command('loss')
+    .description('Mean negative log-likelihood (nats) of the next token in each window of positions, in one pass over all tokens.'))
     .requiredOption('--tokens <file.json>', 'the tokens: a JSON array of ids')
     .option('--window <n>', 'positions in a window', integerArgument(1), 128)
     .option('--json', 'print {"window":n,"losses":[…],"mean":x}')
@@ -16,9 +15,9 @@ encoding stretches. Window 0 predicts tokens 1 … n, the last window may be sho
 
 Example:
   lengthwise loss --model stories260K.bin --tokens story.json --window 128`)
-    .action(async (options: { model: string; tokens: string; window: number; json?: boolean }) => {
+    .action(async (options: ModelOptions & { tokens: string; window: number; json?: boolean }) => {
       const tokens = parseTokens(options.tokens, await readBytes('token file', options.tokens));
-      const model = (await load()).loadModel(await readBytes('model', options.model));
+      const model = await readModel(options);
       const losses = model.losses(tokens);
       const windows = Array.from({ length: Math.ceil(losses.length / options.window) }, (_, i) =>
         average(losses.subarray(i * options.window, (i + 1) * options.window)));

@@ -1,5 +1,6 @@
 // Attention in tiles with an online softmax. Keys (turned) and values of one key/value head are packed once; then blocks
-// of query rows meet tiles of keys, four rows at a time. Memory grows with the length, never with its square.
+// of query rows meet tiles of keys, four rows at a time. A head with too many keys is packed part by part, again for each
+// block of rows, which are larger then: what is needed beyond inputs and output is bounded, whatever the length.
 // Where zones turn queries and keys in different ways, both are packed once for each zone.
 // Where a content term is open a tile is as wide as the row, so that the term sees all of its scores at once.
 #include "attention/products.h"
@@ -9,8 +10,11 @@ namespace {
 
 using namespace attention_detail;
 
-constexpr int block_rows = 64, tile_keys = 64;
+constexpr int tile_keys = 64, block_rows = 64, large_block_rows = 512;
+constexpr int packed_floats = 1 << 19;  // of keys and values at once: 2 MB, part of the second cache
 constexpr int direct_queries = 3;  // so few queries read keys and values where they lie
+
+struct Running { float max = minus_infinity, sum = 0; };  // of one row's softmax
 
 struct Job {
   const AttentionInput& in;
@@ -21,15 +25,15 @@ struct Job {
   float* out;
   ptrdiff_t out_stride;
   float* lse;
-  float *q, *acc, *s, *far, *raw, *keys, *values;  // scratch; q [zones][block_rows][W], keys [zones] of panels
+  // Scratch: q [zones][rows][W], acc [rows][W], of the packed keys: turned [tile_keys][W], panels [zones], values.
+  float *q, *acc, *s, *far, *raw, *turned, *panels, *values;
   int s_stride;
-  ptrdiff_t zone_q, zone_keys;                     // floats from zone to zone
+  ptrdiff_t zone_q, zone_keys;  // floats from zone to zone
+  Running* running;             // [rows]
 
   const float* head_q(int h, int r) const { return in.q + r * in.q_stride + ptrdiff_t(h) * in.head_dim; }
   int kv_head(int h) const { return h / (in.heads / in.kv_heads); }
 };
-
-struct Running { float max = minus_infinity, sum = 0; };  // of one row's softmax
 
 // raw scores of row (h, i) → exp(score − maximum so far); what has been summed so far is brought to the new maximum.
 void weigh(const Job& job, int h, int i, const Part& part, int first, float* s, Running& row, float* acc) {
@@ -71,25 +75,27 @@ void finish(const Job& job, int h, int r, const Running& row, const float* acc) 
   if (job.lse) job.lse[size_t(h) * job.in.queries + r] = row.sum == 0 ? minus_infinity : row.max + std::log(row.sum);
 }
 
-// Rows r … r + 3 (`count` of them exist) meet one tile. q, acc: [4][W]
-void four_rows(const Job& job, int h, int r, int count, Interval tile, const float* q, Running* running, float* acc) {
+// Rows r … r + 3 (`count` of them exist), n the first one's place in the block, meet one tile; `first` is the first key packed.
+void four_rows(const Job& job, int h, int r, int n, int count, Interval tile, int first) {
   const Rows rows(job.plan, job.in.offset + r, count, job.in.keys, tile);
   if (rows.empty()) return;
-  const int W = job.W;
-  raw_scores(job.plan, rows, {q, job.zone_q, job.keys, job.zone_keys, job.in.head_dim}, job.s, job.far, job.s_stride);
-  for (int n = 0; n < count; n++) {
-    float* s = job.s + n * job.s_stride;
-    if (job.contents.empty()) weigh(job, h, rows.query + n, rows.parts[n], tile.first, s, running[n], acc + n * W);
-    else weigh_content(job, h, r + n, rows.parts[n], tile.first, s, running[n], acc + n * W);
+  const int W = job.W, D = job.in.head_dim;
+  float* acc = job.acc + n * W;
+  raw_scores(job.plan, rows, {job.q + n * W, job.zone_q, job.panels - ptrdiff_t(first) * D, job.zone_keys, D},
+             job.s, job.far, job.s_stride);
+  for (int i = 0; i < count; i++) {
+    float* s = job.s + i * job.s_stride;
+    if (job.contents.empty()) weigh(job, h, rows.query + i, rows.parts[i], tile.first, s, job.running[n + i], acc + i * W);
+    else weigh_content(job, h, r + i, rows.parts[i], tile.first, s, job.running[n + i], acc + i * W);
   }
-  const float* values = job.values + ptrdiff_t(tile.first) * W;
+  const float* values = job.values + ptrdiff_t(tile.first - first) * W;
   each_cell(rows.parts, count, tile.last - tile.first,
             [&](int a, int b) { mix<4>(job.s, job.s_stride, values, W, W, a, b, acc, W); },
-            [&](int n, int a, int b) { mix<1>(job.s + n * job.s_stride, 0, values, W, W, a, b, acc + n * W, 0); });
+            [&](int i, int a, int b) { mix<1>(job.s + i * job.s_stride, 0, values, W, W, a, b, acc + i * W, 0); });
 }
 
-// Query rows r … r + count − 1 of head h.
-void block(const Job& job, int h, int r, int count) {
+// Query rows r … r + count − 1 of head h, before they have met any key. Returns all that they see.
+Interval start(const Job& job, int h, int r, int count) {
   const AttentionInput& in = job.in;
   const int W = job.W, rows = round_up(count, 4);
   for (int zone = 0; zone < job.plan.zone_count(); zone++) {
@@ -99,29 +105,33 @@ void block(const Job& job, int h, int r, int count) {
     clear(q + count * W, size_t(rows - count) * W);
   }
   clear(job.acc, size_t(rows) * W);
-  Running running[block_rows];
   Interval all{0, 0};
-  for (int n = 0; n < count; n++) all = join(all, Part(seen(job.plan, in.offset + r + n, in.keys), {0, in.keys}).hull());
+  for (int n = 0; n < count; n++) {
+    job.running[n] = {};
+    all = join(all, Part(seen(job.plan, in.offset + r + n, in.keys), {0, in.keys}).hull());
+  }
+  return all;
+}
 
-  const int width = job.contents.empty() ? tile_keys : std::max(in.keys, 1);
-  for (int first = all.first / width * width; first < all.last; first += width)
+// The rows meet the keys that are packed, from `first` on.
+void meet(const Job& job, int h, int r, int count, Interval keys, int first) {
+  const int width = job.contents.empty() ? tile_keys : std::max(job.in.keys, 1);
+  for (int t = keys.first / width * width; t < keys.last; t += width)
     for (int n = 0; n < count; n += 4)
-      four_rows(job, h, r + n, std::min(4, count - n), {first, std::min(first + width, in.keys)}, job.q + n * W, running + n,
-                job.acc + n * W);
-  for (int n = 0; n < count; n++) finish(job, h, r + n, running[n], job.acc + n * W);
+      four_rows(job, h, r + n, n, std::min(4, count - n), {t, std::min(t + width, job.in.keys)}, first);
 }
 
 // Keys, turned, into panels and values into rows.
-void pack_head(const Job& job, int kv) {
+void pack(const Job& job, int kv, Interval keys) {
   const AttentionInput& in = job.in;
   const ptrdiff_t head = ptrdiff_t(kv) * in.head_dim;
-  pack_rows(in.v + head, in.v_stride, in.keys, in.head_dim, 1, job.values);
-  for (int t = 0; t < in.keys; t += block_rows) {
-    const int count = std::min(block_rows, in.keys - t);
+  pack_rows(in.v + keys.first * in.v_stride + head, in.v_stride, keys.last - keys.first, in.head_dim, 1, job.values);
+  for (int t = keys.first; t < keys.last; t += tile_keys) {
+    const int count = std::min(tile_keys, keys.last - t);
     for (int zone = 0; zone < job.plan.zone_count(); zone++) {
-      pack_rows(in.k + t * in.k_stride + head, in.k_stride, count, in.head_dim, 1, job.q);
-      if (!in.keys_rotated) rotate(job.plan.zone_rotation(zone), Side::key, job.q, job.W, count, 1, in.head_dim, t, false);
-      pack_panels(job.q, count, in.head_dim, job.keys + zone * job.zone_keys + ptrdiff_t(t) * in.head_dim);
+      pack_rows(in.k + t * in.k_stride + head, in.k_stride, count, in.head_dim, 1, job.turned);
+      if (!in.keys_rotated) rotate(job.plan.zone_rotation(zone), Side::key, job.turned, job.W, count, 1, in.head_dim, t, false);
+      pack_panels(job.turned, count, in.head_dim, job.panels + zone * job.zone_keys + ptrdiff_t(t - keys.first) * in.head_dim);
     }
   }
 }
@@ -153,25 +163,41 @@ bool attention(const AttentionInput& in, const Plan& plan, Contents contents, fl
   const int D = in.head_dim, W = padded(D), T = round_up(in.keys, panel), zones = plan.zone_count();
   const bool few = in.queries <= direct_queries && (in.keys_rotated || plan.rotation.pairs == 0);
   const int s_stride = few || !contents.empty() ? T : tile_keys;
+  // Content terms want whole rows.
+  const int most = contents.empty() ? std::max(packed_floats / (zones * D + W) / tile_keys, 1) * tile_keys : T;
+  const int at_once = few ? 0 : std::min(T, most), rows = few ? 1 : in.keys > at_once ? large_block_rows : block_rows;
   size_t end = 0;
   auto place = [&](size_t floats) { return std::exchange(end, end + (floats + 15) / 16 * 16); };
-  const size_t block_size = size_t(block_rows) * W, head_size = few ? 0 : size_t(T) * D;
+  const size_t block_size = size_t(rows) * W, head_size = size_t(at_once) * D;
   const size_t q = place(zones * block_size), acc = place(block_size), s = place(size_t(s_stride) * 4 + panel),
                far = place(zones > 1 ? size_t(s_stride) * 4 + panel : 0), raw = place(contents.empty() ? 0 : T),
-               keys = place(zones * head_size), values = place(few ? 0 : size_t(T) * W);
+               turned = place(size_t(tile_keys) * W), panels = place(zones * head_size), values = place(size_t(at_once) * W);
   if (!scratch.floats.resize(end)) return false;
   float* base = scratch.floats.data();
+  Running running[large_block_rows];
   const Job job{in, plan, contents, W, plan.score_scale, out, out_stride, lse,
-                base + q, base + acc, base + s, base + far, base + raw, base + keys, base + values, s_stride,
-                ptrdiff_t(block_size), ptrdiff_t(head_size)};
+                base + q, base + acc, base + s, base + far, base + raw, base + turned, base + panels, base + values, s_stride,
+                ptrdiff_t(block_size), ptrdiff_t(head_size), running};
 
+  int packed = -1;  // the key/value head that is packed whole
   for (int h = 0; h < in.heads; h++) {
-    if (few) {
-      for (int r = 0; r < in.queries; r++) direct(job, h, r);
-      continue;
+    const int kv = job.kv_head(h);
+    for (int r = 0; r < in.queries && few; r++) direct(job, h, r);
+    for (int r = 0; r < in.queries && !few; r += rows) {
+      const int count = std::min(rows, in.queries - r);
+      const Interval all = start(job, h, r, count);
+      if (in.keys <= at_once) {
+        if (std::exchange(packed, kv) != kv) pack(job, kv, {0, in.keys});
+        meet(job, h, r, count, all, 0);
+      } else {
+        for (int first = all.first / tile_keys * tile_keys; first < all.last; first += at_once) {
+          const Interval keys{first, std::min(first + at_once, all.last)};
+          pack(job, kv, keys);
+          meet(job, h, r, count, keys, first);
+        }
+      }
+      for (int n = 0; n < count; n++) finish(job, h, r + n, running[n], job.acc + n * W);
     }
-    if (h % (in.heads / in.kv_heads) == 0) pack_head(job, job.kv_head(h));
-    for (int r = 0; r < in.queries; r += block_rows) block(job, h, r, std::min(block_rows, in.queries - r));
   }
   return true;
 }

@@ -80,6 +80,7 @@ const CALLS = [
   ['step(shape)', (bad) => model.trainer().step([1, 2], bad), /step options|batch/],
   ['step(mask)', (bad) => model.trainer().step([1, 2], { batch: 1, length: 1, mask: bad }), /mask/, ['undefined']],
   ['tensor(name)', (bad) => model.tensor(bad), /name/],
+  ['quantize(precision)', (bad) => model.quantize(bad), /precision/],
   ['save(options)', (bad) => model.save(bad), /save options/, ['undefined', '{}']],
   ['save(metadata)', (bad) => model.save({ metadata: bad }), /metadata/, ['undefined', '{}']],
   ['experiment(options)', (bad) => experiment(bad).finished, /experiment options|encodings|text/],

@@ -201,6 +201,7 @@ test('failures are one sentence, exit code 1', () => {
   fails(1, /banana/, 'show', 'banana');
   fails(1, /bass/, 'show', 'rope', '--options', '{"bass":1}');
   fails(1, /headDim|head_dim|odd|even/, 'show', 'rope', '--head-dim', '7');
+  fails(2, /--precision/, 'generate', '--model', at('own.safetensors'), '--prompt', 'a', '--precision', 'int4');
   fails(1, /nowhere/, 'generate', '--model', at('nowhere'), '--prompt', 'a');
   fails(1, /not a model file|llama2/, 'generate', '--model', at('text.txt'), '--prompt', 'a');
   fails(1, /--tokenizer/, 'generate', '--model', at('model.bin'), '--prompt', 'a');

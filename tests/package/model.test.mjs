@@ -301,3 +301,34 @@ test('a model with NaN weights says so instead of giving a token', async () => {
   broken.dispose();
   model.dispose();
 });
+
+test('quantized: nearly the same logits, its own rounded weights, no more training', async () => {
+  for (const [precision, most] of [['f16', 5e-3], ['int8', 0.1]]) {
+    const model = lw.model({ ...SMALL, encoding: 'rope', kvHeads: 1, activation: 'swiglu' }, { seed: 3 });
+    const [exact, weights, norm] = [model.logits(tokens), model.tensor('layers.0.w2').data, model.tensor('final_norm').data];
+    model.trainer();
+    const generation = model.generate([1, 2]);
+    await generation.next();
+    model.quantize(precision);
+    assert.equal(model.precision, precision);
+    await assert.rejects(generation.next(), /was quantized/);
+    const rounded = model.logits(tokens);
+    same(rounded, exact, most);
+    assert.notDeepEqual(rounded, exact);
+    const row = model.tensor('layers.0.w2').data.subarray(0, 24), largest = Math.max(...weights.subarray(0, 24).map(Math.abs));
+    same(row, weights, precision === 'f16' ? 2 ** -11 * largest : largest / 254 * 1.0001);
+    assert.deepEqual(model.tensor('final_norm').data, norm);
+    const again = lw.loadModel(model.save());
+    same(again.logits(tokens), rounded, 1e-5);
+    assert.throws(() => model.trainer(), /quantised/);
+    assert.throws(() => model.save({ training: true }), /no trainer/);
+    assert.throws(() => model.quantize('int8'), /quantised already/);
+    assert.equal(model.logits(tokens)[3], rounded[3]);
+    [model, again].forEach((m) => m.dispose());
+  }
+  const model = lw.model(SMALL);
+  assert.throws(() => model.quantize('int4'), /precision is 'int4'; it must be one of f16, int8/);
+  assert.equal(model.precision, 'f32');
+  model.dispose();
+  assert.throws(() => model.quantize('int8'), DisposedError);
+});

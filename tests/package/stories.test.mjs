@@ -41,6 +41,24 @@ test('stories260K', { skip }, async (t) => {
   }
 });
 
+test('stories260K in fewer bits: the loss hardly moves', { skip }, async (t) => {
+  const { long_text: { tokens } } = JSON.parse(readFileSync(file(names[2]), 'utf8'));
+  const lw = await load();
+  const mean = (precision) => {
+    const model = lw.loadModel(readFileSync(file(names[0])));
+    if (precision !== 'f32') model.quantize(precision);
+    const losses = model.losses(tokens.slice(0, 512));
+    model.dispose();
+    return losses.reduce((a, b) => a + b, 0) / losses.length;
+  };
+  const exact = mean('f32');
+  for (const [precision, most] of [['f16', 5e-4], ['int8', 0.01]]) {
+    const moved = mean(precision) - exact;
+    t.diagnostic(`${precision}: ${exact.toFixed(4)} nats ${moved < 0 ? '−' : '+'} ${Math.abs(moved).toFixed(5)}`);
+    assert.ok(moved !== 0 && Math.abs(moved) < most, `${precision}: ${moved}`);
+  }
+});
+
 test('truncated at any place it is refused', { skip }, async () => {
   const lw = await load();
   const bytes = readFileSync(file(names[0]));
