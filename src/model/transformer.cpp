@@ -141,7 +141,7 @@ Error Transformer::lay_out_parameters() {
     for (auto& encoding : stacks_[s].encodings())
       for (Parameter& p : encoding->parameters())
         add("encoding." + std::to_string(s) + "." + encoding->descriptor().name + "." + p.name, p.rows, p.columns, p.decay, true);
-  if (!parameters_.assign(floats, 0) || !packed_.assign(bytes, 0)) return out_of_memory("the model", floats * 4.0 + bytes);
+  if (!parameters_.assign(floats, 0) || !packed_.assign(bytes, 0)) return out_of_memory("the model", 4.0 * floats + bytes);
   return {};
 }
 

@@ -91,6 +91,35 @@ TEST_CASE("biases and rotations depend on the distance only") {
   }
 }
 
+TEST_CASE("relative: padding on the left that no one sees changes nothing, with cached keys too") {
+  int relative = 0;
+  const unsigned by_distance = unsigned(Door::rotation) | unsigned(Door::bias);
+  for (auto& spec : all_specs()) {
+    BoundStack bound(spec, plain);
+    if (bound.stack.doors() & ~by_distance || bound.stack.encodings()[0]->bias_by_row(counted(11, 0))) continue;
+    CAPTURE(spec);
+    const int N = 11, padding = 5, stride = plain.heads * plain.head_dim;
+    const Inputs padded(plain, padding + N);
+    Inputs own(plain, N);
+    for (auto [from, to] : {std::pair(&padded.q, &own.q), {&padded.k, &own.k}, {&padded.v, &own.v}})
+      std::copy_n(from->begin() + padding * stride, N * stride, to->begin());
+    Plan plan = bound.plan(padding + N, N);  // the text is N long
+    REQUIRE(plan.pattern.begin.empty());
+    REQUIRE((plan.pattern.begin.resize(padding + N + 1) && plan.pattern.intervals.resize(N)));
+    for (int i = 0; i <= padding + N; i++) plan.pattern.begin[i] = std::max(i - padding, 0);
+    for (int n = 0; n < N; n++) plan.pattern.intervals[n] = {padding, padding + n + 1};
+    const auto expected = attend(own, bound.plan(N, N), {}, N);
+    for (int chunk : {1, 4, padding + N}) {
+      const auto out = attend(padded, plan, {}, chunk);
+      double worst = 0;
+      for (int n = 0; n < N * stride; n++) worst = std::max(worst, std::fabs(double(out[padding * stride + n]) - expected[n]));
+      CHECK(worst < 1e-6);
+    }
+    relative++;
+  }
+  CHECK(relative >= 15);
+}
+
 TEST_CASE("rotations: norms up to the gain, far and fractional positions, turning back") {
   for (std::string spec : all_specs()) {
     const Shape s = shape(1, 16, 16, 8);
