@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type BuildOptions, type UserConfig } from 'vite';
+import { benchRecords } from './bench-records.mjs';
 import { encodingHeaders } from './encoding-headers.mjs';
 import { offline, offlineWorker } from './offline.mjs';
 import { sampleText } from './sample-text.ts';
@@ -20,10 +21,10 @@ const build: BuildOptions = { outDir: here('../dist/web'), target: 'es2022' };
 
 const site: UserConfig = {
   ...common,
-  plugins: [sampleText(), encodingHeaders()],
+  plugins: [sampleText(), encodingHeaders(), benchRecords()],
   server: { fs: { allow: [here('..')] } },
   worker: { format: 'es', rollupOptions },
-  build: { ...build, emptyOutDir: true, chunkSizeWarningLimit: 700, rollupOptions: { ...rollupOptions, input: [here('index.html'), here('encodings.html')] } },
+  build: { ...build, emptyOutDir: true, chunkSizeWarningLimit: 700, rollupOptions: { ...rollupOptions, input: ['index', 'encodings', 'bench'].map((name) => here(`${name}.html`)) } },
 };
 
 const oneFile: UserConfig = {

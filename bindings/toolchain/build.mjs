@@ -114,7 +114,8 @@ function copyChanged(from, to) {
 }
 
 async function buildModules() {
-  const [simd, relaxed] = [await buildPreset('wasm', ['lengthwise_module']), await buildPreset('wasm-relaxed', ['lengthwise_module'])];
+  const targets = ['lengthwise_module', 'kernels']; // kernels: what the page of the bench measures
+  const [simd, relaxed] = [await buildPreset('wasm', targets), await buildPreset('wasm-relaxed', targets)];
   const glue = (folder) => readFileSync(join(folder, 'lengthwise.mjs'), 'utf8');
   if (glue(simd) !== glue(relaxed)) throw new Problem('lengthwise.mjs differs between the variants: one cannot start both.');
   copyChanged(join(simd, 'lengthwise.mjs'), at('dist/lengthwise.mjs'));
@@ -184,7 +185,9 @@ async function bundleEntries() {
 
 async function buildPage() {
   if (!existsSync(at('web')) || !readdirSync(at('web')).some((name) => /^vite\.config\./.test(name))) return;
-  await once('page', { inputs: ['web', 'dist', 'src/position/encodings', 'node_modules/.package-lock.json'], output: 'dist/web/lengthwise.html', skip: /\/dist\/web$/ }, async () => {
+  const kernels = ['wasm', 'wasm-relaxed'].map((preset) => `build/${preset}/kernels.wasm`);
+  const inputs = ['web', 'dist', 'src/position/encodings', 'tests/bench', ...kernels, 'node_modules/.package-lock.json'];
+  await once('page', { inputs, output: 'dist/web/lengthwise.html', skip: /\/(dist\/web|peers\/node_modules)$/ }, async () => {
     say('building the page');
     for (const mode of ['production', 'offline']) {
       await run(bin('vite'), ['build', 'web', '--mode', mode, '--logLevel', 'warn'], { cwd: project }).catch((error) => {

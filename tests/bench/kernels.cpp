@@ -89,6 +89,8 @@ EXPORT bool attend(Site* s, int length, const float* q, const float* k, const fl
   in.q_stride = in.k_stride = in.v_stride = shape.width;
   return attention(in, s->plan, {}, out, shape.width, nullptr, s->scratch);
 }
+// What the last pass needed beyond q, k, v and out, in floats.
+EXPORT size_t scratch_floats(const Site* s) { return s->scratch.floats.size(); }
 
 // In place: x [length][heads][head_dim]
 EXPORT void turn(Site* s, int length, float* x) {

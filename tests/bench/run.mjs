@@ -1,6 +1,7 @@
 // npm run bench -- <name> [native]: builds one of the benches and runs it as WebAssembly, or natively.
 //   encodings   what each plan costs beside one attention pass         product, attention   GFLOP/s of the kernels
 //   foundation  time to ready, size, training steps a second           (all print what they measure)
+//   growth      time and memory against length, heads, head width and model size: --longest 8192, --clock cpu
 //   peers       all of it beside onnxruntime-web, tfjs, jax-js, wllama and plain JavaScript: also without a name, and with
 //               the options of peers/bench.mjs; writes results/peers-<host>.json and charts
 import { spawn } from 'node:child_process';
@@ -25,26 +26,37 @@ async function ensurePeers() {
   await run('npm', ['ci', '--ignore-scripts', '--loglevel=error'], { cwd: here('peers') });
 }
 
+/** Node 20 has relaxed SIMD behind a flag. */
+function relaxedFlags() {
+  const flag = '--experimental-wasm-relaxed-simd';
+  return ask(process.execPath, [flag, '-e', '0']) === null ? [] : [flag];
+}
+
+async function growth() {
+  await buildAll();
+  const rest = given.slice(1), chosen = rest.some((word) => /^--(longest|out|pictures)\b/.test(word)); // a part is not to replace the whole
+  const files = chosen ? [] : ['--out', here(`results/growth-${hostname()}.json`), '--pictures', here('../../web/pictures')];
+  return [process.execPath, [...relaxedFlags(), here('growth.mjs'), ...files, ...rest]];
+}
+
 async function peers() {
   await buildAll();
-  for (const preset of ['wasm', 'wasm-relaxed']) await buildPreset(preset, ['kernels']);
   await ensurePeers();
-  const flag = '--experimental-wasm-relaxed-simd';
-  const flags = ask(process.execPath, [flag, '-e', '0']) === null ? [] : [flag];
   const more = given.filter((word) => word !== 'peers');
   const chosen = more.some((word) => /^--(only|contenders|out|pictures)\b/.test(word)); // a part is not to replace the whole
   const files = chosen ? [] : ['--out', here(`results/peers-${hostname()}.json`), '--pictures', here('../../web/pictures')];
-  return [process.execPath, [...flags, here('peers/bench.mjs'), ...files, ...more]];
+  return [process.execPath, [...relaxedFlags(), here('peers/bench.mjs'), ...files, ...more]];
 }
 
 async function bench() {
   if (name === 'peers') return peers();
+  if (name === 'growth') return growth();
   if (name === 'foundation') {
     await buildAll();
     return [process.execPath, [here('foundation.mjs'), ...given.slice(1)]];
   }
   const program = programs[name];
-  if (!program) throw new Problem(`npm run bench -- ${name}: the name is one of ${[...Object.keys(programs), 'foundation', 'peers'].join(', ')}`);
+  if (!program) throw new Problem(`npm run bench -- ${name}: the name is one of ${[...Object.keys(programs), 'foundation', 'growth', 'peers'].join(', ')}`);
   const folder = await buildPreset(native ? 'native' : 'wasm', [program]);
   return native ? [join(folder, program), []] : [process.execPath, [join(folder, `${program}.cjs`)]];
 }

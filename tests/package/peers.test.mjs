@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import test from 'node:test';
-import { entriesOf } from '../bench/peers/contenders.mjs';
 import { lossOf, trained, weightsOf } from '../bench/peers/llama.mjs';
-import { compete, judge } from '../bench/peers/measure.mjs';
+import { compete, entriesOf, judge } from '../bench/peers/measure.mjs';
 import { load as loadPlain } from '../bench/peers/plain.mjs';
 import { expected, inputs, rows } from '../bench/peers/rows.mjs';
 import { figure, standing, table } from '../bench/peers/table.mjs';

@@ -51,6 +51,7 @@ export class Page extends Site {
     const { t } = this;
     return html`
       ${this.bar(html`<h1>lengthwise</h1>`, html`<a class="link" href=${places.encodings}>${t.docs.title}</a>
+        ${places.bench ? html`<a class="link" href=${places.bench}>${t.bench.title}</a>` : nothing}
         ${places.file ? html`<a class="link" href=${places.file} download>${t.keepFile}</a>` : nothing}
         <button class="link" @click=${this.copyLink}><span role="status">${this.copied ? t.linkCopied : t.copyLink}</span></button>`)}
       <main>${this.settings ? html`<lengthwise-experiment .lang=${this.lang} .settings=${this.settings} .autostart=${this.autostart}

@@ -6,3 +6,12 @@ declare module 'virtual:encoding-headers' {
   export interface Header { equation: string[]; notes: string } // of the C++ file
   export const headers: Record<string, Header | undefined>;
 }
+declare module 'virtual:bench-records' {
+  export interface Entry { name: string; ours: boolean; median?: number; low?: number; high?: number; error?: number; fault?: string } // milliseconds
+  export interface RowResult { id: string; entries: Entry[] }
+  export interface Recorded { engine: string; clock: string; date: string; machine: { cpu: string; cores: number }; versions: Record<string, string>; rows: RowResult[] }
+  export interface Curve { id: string; by: string; law: number; points: { x: number; median: number; scratchBytes?: number; exponent?: number }[] }
+  export interface Growth { engine: string; variant: string; clock: string; date: string; machine: { cpu: string; cores: number }; curves: Curve[] }
+  export const peers: Recorded[];
+  export const growth: Growth[];
+}

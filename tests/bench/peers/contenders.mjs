@@ -25,13 +25,3 @@ export async function loadContenders(assets, chosen, onProgress = () => {}) {
   }
   return loaded;
 }
-
-/** Who runs a row, and how: a contender may have several ways, and ours may be asked for several encodings. */
-export function entriesOf(row, loaded) {
-  return loaded.flatMap((contender) => {
-    if (!contender.kinds?.[row.kind]) return [];
-    if (row.specs) return contender.ours ? row.specs.map((spec) => ({ contender, label: `${contender.name} ${spec}`, spec })) : [];
-    const forms = contender.forms?.[row.kind];
-    return forms ? forms.map((form) => ({ contender, label: `${contender.name} (${form})`, form })) : [{ contender }];
-  });
-}

@@ -142,7 +142,13 @@ function makeLoops() {
   return { linear, Sequence };
 }
 export const { linear, Sequence } = makeLoops();
-const again = () => new Function(`return (${makeLoops})()`)();
+function again() {
+  try {
+    return new Function(`return (${makeLoops})()`)();
+  } catch { // a page's policy may forbid it: the same loops will do
+    return makeLoops();
+  }
+}
 let doubles;
 /** A sequence in double precision. */
 export const exactSequence = (config, weights) => new (doubles ??= again()).Sequence(config, weights, Float64Array);

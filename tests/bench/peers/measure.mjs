@@ -101,3 +101,13 @@ export async function compete(row, entries, expected, budget, onProgress = () =>
     return { ...entry, median: quantile(all, 0.5), low: quantile(all, 0.25), high: quantile(all, 0.75), best: all[0], rounds: all.length };
   }) };
 }
+
+/** Who runs a row, and how: a contender may have several ways, and ours may be asked for several encodings. */
+export function entriesOf(row, loaded) {
+  return loaded.flatMap((contender) => {
+    if (!contender.kinds?.[row.kind]) return [];
+    if (row.specs) return contender.ours ? row.specs.map((spec) => ({ contender, label: `${contender.name} ${spec}`, spec })) : [];
+    const forms = contender.forms?.[row.kind];
+    return forms ? forms.map((form) => ({ contender, label: `${contender.name} (${form})`, form })) : [{ contender }];
+  });
+}

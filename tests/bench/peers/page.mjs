@@ -1,6 +1,6 @@
 // The bench in a page: what browser.mjs bundles and then asks for one row after the other.
-import { entriesOf, loadContenders } from './contenders.mjs';
-import { compete } from './measure.mjs';
+import { loadContenders } from './contenders.mjs';
+import { compete, entriesOf } from './measure.mjs';
 import { expected, rows } from './rows.mjs';
 
 const bytes = async (url) => {

@@ -129,5 +129,33 @@ export const en = {
       mixes: 'What is added is mixed from the neighbours’ own vectors by learned weights, so that it takes a model with embeddings to draw it.',
     },
   },
+  bench: {
+    title: 'Speed',
+    lead: 'How fast the kernels are in this browser, beside the same work in plain JavaScript. Each result is first compared with double precision; then both take turns on the clock, one thread, in a worker. Shown is the median; ± covers the middle half of the times. Nothing leaves your computer.',
+    start: 'Measure this browser', again: 'Measure again', cancel: 'Cancel', quick: 'Quick, less exact',
+    copy: 'Copy results', copied: 'Copied', notCopied: 'Copying was refused: download them instead', download: 'Download JSON', compare: 'Recorded figures to compare with',
+    idle: 'Not measured yet. It takes about half a minute.', loading: 'Loading …', progress: 'Rows measured',
+    measuring: (title: string, nth: number, of: number) => `Measuring ${nth} of ${of}: ${title}`,
+    done: (checked: number, of: number, seconds: string) => `Done in ${seconds} s: ${checked} of ${of} results agree with double precision.`,
+    cancelled: 'Cancelled. What was measured stays.',
+    here: 'In this browser', recorded: 'Recorded', notRecorded: 'No run of the other libraries has been recorded yet.',
+    recordedOn: (r: { engine: string; date: string; cpu: string; cores: number; versions: string; clock: string }) =>
+      `Recorded ${r.date} in ${r.engine} on ${r.cpu} (${r.cores} ${r.cores === 1 ? 'core' : 'cores'}, one used)${r.clock === 'cpu' ? ', processor time' : ''}${r.versions && `, with ${r.versions}`}.`,
+    variants: { simd: 'baseline SIMD', relaxed: 'relaxed SIMD' } as Record<string, string>, plain: 'plain JavaScript', noEncoding: 'no encoding', waiting: '–',
+    checked: (error: string) => `checked, off by ${error}`, exact: 'checked, equal', fault: (why: string) => `not timed: ${why}`, spread: (percent: string) => `±${percent} %`,
+    times: (ratio: string) => `${ratio} times plain JavaScript`, less: 'less is better', more: 'more is better',
+    units: { 'GFLOP/s': 'GFLOP/s', 'GB/s': 'GB/s', 'steps/s': 'steps/s', ms: 'ms' } as Record<string, string>,
+    rows: {
+      product: (m: number, k: number, n: number) => `Matrix product ${m} × ${k} × ${n}`, attention: (length: number, heads: number, width: number) => `Causal attention over ${length} tokens, ${heads} heads of ${width}`,
+      doors: (length: number) => `What encodings cost: the same attention over ${length} tokens`, rotate: (length: number) => `Rotation of q, ${length} tokens`,
+      sinusoidal: (length: number, width: number) => `Sinusoidal table ${length} × ${width}`, training: (width: number, layers: number, batch: number, length: number) => `Training step: ${layers} layers of width ${width}, ${batch} × ${length} tokens`,
+    },
+    growth: {
+      title: 'How time and memory grow', lead: 'Recorded: causal attention, one head of 64, and what else grows. Dashed: the law, through the last point.',
+      curves: { full: 'full', window: 'window of 256', linear: 'linear', heads: 'heads', width: 'width of a head', model: 'model, training step' } as Record<string, string>,
+      by: { length: 'length', heads: 'heads', 'width of a head': 'width of a head', parameters: 'parameters' } as Record<string, string>,
+      time: 'time, ms', memory: 'memory beside', exponent: 'exponent', law: (exponent: number) => `law: ${exponent}`, numbers: 'Numbers',
+    },
+  },
 };
 export type Strings = typeof en;
