@@ -33,14 +33,14 @@ const progress = meter('growth:');
 const lengths = doubling(256, longest), halfway = 512;
 const attention = (spec, law, note) => ({ by: 'length', spec, law, note, xs: lengths, setting: '1 head of 64', work: (length) => attending(spec, { length, heads: 1, headDim: 64 }) });
 const curves = [
-  { id: 'full', ...attention('nope', 2, 'what a pass costs once weighs more in short ones') },
+  { id: 'full', ...attention('nope', 2, 'past 4096 keys are packed part by part: memory stays') },
   { id: 'window', ...attention('window:width=256', 1, 'until the window is full it is full attention') },
   { id: 'linear', ...attention('rope+linear_attention', 1, 'one matrix for each head, whatever the length') },
   { id: 'heads', by: 'heads', spec: 'nope', law: 1, xs: doubling(1, 32), setting: `length ${halfway}, heads of 64`, work: (heads) => attending('nope', { length: halfway, heads, headDim: 64 }) },
   { id: 'width', by: 'width of a head', spec: 'nope', law: 1, note: 'exponentials cost the same at any width', xs: doubling(8, 256),
     setting: `length ${halfway}, 8 heads`, work: (headDim) => attending('nope', { length: halfway, heads: 8, headDim }) },
   { id: 'model', by: 'parameters', spec: 'rope', law: 1, note: 'attention and norms grow with the root of that', xs: doubling(32, 256),
-    setting: 'training, width 32 to 256, 2 layers, 16 × 64 tokens', work: training },
+    setting: '2 layers 32 to 256 wide, 16 × 64 tokens', work: training },
 ];
 
 /** One pass over q, k and v of ordinary size, checked. */
