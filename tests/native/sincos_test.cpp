@@ -41,6 +41,24 @@ TEST_CASE("sincos: within 6e-8 over every exponent of a float, and over the rang
   CHECK(worst(angles) <= 6e-8);
 }
 
+TEST_CASE("sincos: doubles within 2e-10; sums of angles") {
+  Random random(2);
+  for (size_t count : {1, 2, 3, 4, 5, 8, 11, 1000}) {
+    std::vector<double> a(count), b(count), x(2 * count), y(2 * count);
+    for (size_t i = 0; i < count; i++) a[i] = (random.uniform() * 2 - 1) * 1e6, b[i] = random.uniform() * 30;
+    simd::sincos(a.data(), count, x.data(), x.data() + count), simd::sincos(b.data(), count, y.data(), y.data() + count);
+    std::vector<float> sums(2 * count);
+    simd::add_angles(x.data(), y.data(), count, sums.data());
+    double worst = 0, worst_sum = 0;
+    for (size_t i = 0; i < count; i++) {
+      worst = std::max({worst, std::fabs(x[i] - std::sin(a[i])), std::fabs(x[count + i] - std::cos(a[i]))});
+      worst_sum = std::max({worst_sum, std::fabs(sums[i] - std::sin(a[i] + b[i])), std::fabs(sums[count + i] - std::cos(a[i] + b[i]))});
+    }
+    CHECK(worst <= 2e-10);
+    CHECK(worst_sum <= 6e-8);
+  }
+}
+
 TEST_CASE("sincos: a result depends on its angle alone, and angles that are none give NaN") {
   const double infinity = std::numeric_limits<double>::infinity();
   const std::vector<double> angles{0, -0.0, 1, -2.5, 1e300, infinity, -infinity, std::nan(""), 3e8, 0x1p27, 100, 1e-310, 7};

@@ -26,12 +26,14 @@ struct LearnedFrequency {
   LearnedFrequency(const Options& o, const Shape& s) : waves_(o["base"], s.width), scaled_(o.flag("embedding_scale")), d_(s.width) {
     parameters.push_back({Parameter::custom, "frequencies", 1, waves_.count()});
   }
-  void initialise(Random&) { std::copy(waves_.frequency.begin(), waves_.frequency.end(), parameters[0].value); }
+  void initialise(Random&) {
+    for (int k = 0; k < waves_.count(); k++) parameters[0].value[k] = float(waves_.frequency(k));
+  }
 
   float embedding_scale() const { return scaled_ ? float(std::sqrt(double(d_))) : 1; }
 
   void input(std::span<const double> positions, float* out) {
-    std::copy_n(parameters[0].value, waves_.count(), waves_.frequency.begin());
+    for (int k = 0; k < waves_.count(); k++) waves_.frequency(k, parameters[0].value[k]);
     for (double p : positions) waves_.add(p, out), out += d_;
   }
   void input_backward(std::span<const double> positions, const float* gradient) {

@@ -52,7 +52,7 @@ struct Sinusoidal {
     if (layout == concatenated && !sin_only) return concatenated_waves(base, d);
     const int sines = sin_only ? d : d / 2;
     Waves waves{std::vector<double>(sines), std::vector<int>(d)};
-    for (int k = 0; k < sines; k++) waves.frequency[k] = std::pow(base, -double(k) / (sin_only ? d : std::max(sines - 1, 1)));
+    for (int k = 0; k < sines; k++) waves.frequency(k, std::pow(base, -double(k) / (sin_only ? d : std::max(sines - 1, 1))));
     for (int c = 0; c < d; c++)
       waves.place(c, c < sines ? waves.sine(c) : c < 2 * sines ? waves.cosine(c - sines) : waves.none());
     return waves;
