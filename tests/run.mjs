@@ -5,6 +5,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildAll, buildPreset, hasTarget, project } from '../bindings/toolchain/build.mjs';
 import { ask, Problem } from '../bindings/toolchain/host.mjs';
+import { ensureToolchain } from '../bindings/toolchain/setup.mjs';
 
 const MINUTES = 60_000;
 
@@ -146,6 +147,12 @@ if (unknown.length) {
   console.error(`No layer is called ${unknown.join(', ')}; there are ${Object.keys(LAYERS).join(', ')}.`);
   process.exit(2);
 }
+// What the machine lacks is said once, not by every layer.
+await ensureToolchain().catch((error) => {
+  if (!(error instanceof Problem)) throw error;
+  console.log(`${error.message}\n\n0 passed, 1 failed`);
+  process.exit(1);
+});
 const results = [];
 for (const name of Object.keys(LAYERS)) if (!named.length || named.includes(name)) results.push(await runLayer(name));
 const sum = (key) => results.reduce((total, result) => total + (result[key] ?? 0), 0);

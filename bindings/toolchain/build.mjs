@@ -200,6 +200,7 @@ async function buildPage() {
 /** Everything that `npm start` and the tests of package and page need. */
 export async function buildAll() {
   mkdirSync(at('dist'), { recursive: true });
+  await ensureToolchain(); // first: it may have to say what to install
   await ensureModules();
   await buildModules();
   await buildTexts();

@@ -31,28 +31,23 @@ function installedEmscripten() {
   return null;
 }
 
-/** The suite whose packages are unpacked privately. */
+// Whose emscripten packages are unpacked privately. Older releases have older ones; what came after trixie's brings no
+// system libraries (it compiles them when first used).
+const SUITES = { debian: 'trixie', ubuntu: 'resolute' };
+
 function suite() {
-  const { id, version, codename, name } = distribution();
-  if (hasApt() && id === 'debian') return version < 13 ? 'trixie' : codename;
-  // Not tried yet: 26.04 is the first Ubuntu whose emscripten is new enough.
-  if (hasApt() && id === 'ubuntu') return version < 26 ? 'resolute' : codename;
+  const { id, name } = distribution();
+  if (hasApt() && SUITES[id]) return SUITES[id];
   throw new Problem(`On ${name}, please install Emscripten 3.1.69 or newer and put emcc on PATH, and install doctest and SIMDe.`);
 }
 
-async function python() {
-  const real = () => ask('python3', ['-c', 'import sys; print(sys.executable)'])?.trim();
-  const found = real();
-  if (found) return found;
-  await install(['python3'], 'run Emscripten');
-  return real();
-}
+const python = () => ask('python3', ['-c', 'import sys; print(sys.executable)'])?.trim() || which('python3');
 
 /** Programs that only the system can bring. */
 async function systemTools() {
-  const wanted = { cmake: ['cmake'], 'ninja-build': ['ninja'], 'g++': ['c++', 'g++', 'clang++'] };
+  const wanted = { cmake: ['cmake'], 'ninja-build': ['ninja'], 'g++': ['c++', 'g++', 'clang++'], python3: ['python3'] };
   const missing = Object.keys(wanted).filter((name) => !wanted[name].some(which));
-  if (missing.length) await install(missing, 'build the C++ part');
+  if (missing.length) await install(missing, 'build the C++ and WebAssembly parts');
 }
 
 /** A private apt, opened when the first package is needed. */
@@ -73,13 +68,13 @@ async function emscripten(cache, source) {
   const found = installedEmscripten();
   if (found) return { ...found, home: null };
   const { id, version } = distribution();
-  if (id === 'debian' && version >= 13 && isRoot) {
+  if (id === 'debian' && version === 13 && isRoot) {
     say('Debian\'s own Emscripten takes about 2.5 GB of disk: this may last some minutes');
     await install(['emscripten'], 'compile to WebAssembly');
     const fresh = installedEmscripten();
     if (fresh) return { ...fresh, home: null };
   }
-  const interpreter = await python();
+  const interpreter = python();
   const home = join(cache, `emscripten-${suite()}-${RECIPE}`);
   if (existsSync(home)) redress(home, interpreter);
   else {
