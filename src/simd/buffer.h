@@ -1,6 +1,7 @@
 // Memory and errors: what every other folder uses.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <new>
