@@ -37,6 +37,16 @@ test('a wrong kernel and one that throws are named with the reason; the right on
   for (const { name } of result.entries) assert.ok(table(result).includes(name));
 });
 
+test('who is slow takes three rounds, who is very slow one', async () => {
+  const rounds = async (milliseconds) => {
+    let clock = 0;
+    const slow = { name: 'slow', kinds: { product: () => ({ run() { clock += milliseconds; }, result: () => Float32Array.of(1) }) } };
+    const { entries } = await compete(small, [{ contender: slow }], () => ({ size: 1, values: [1], tolerance: 0 }), { warmUp: 0, turn: 0, seconds: 0.001, now: () => clock });
+    return entries[0].rounds;
+  };
+  assert.deepEqual([await rounds(1.2), await rounds(5)], [3, 1]);
+});
+
 test('plain JavaScript agrees with the doubles in every kind that it has, at small sizes', async () => {
   const plain = await loadPlain();
   const shrink = { attention: { length: 33 }, rotate: { length: 20 }, copy: { length: 20 }, sinusoidal: { length: 50, width: 16 }, bias: { length: 70 }, distances: { length: 300 },

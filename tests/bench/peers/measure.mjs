@@ -1,7 +1,11 @@
 // One row of the bench: everybody's result is checked against the reference, then all take turns on the clock.
 
 const sorted = (values) => [...values].sort((a, b) => a - b);
-const quantile = (values, q) => values[Math.min(values.length - 1, Math.floor(values.length * q))];
+/** Between the two that it lies between: of two rounds the median is not the slower one. */
+function quantile(values, q) {
+  const at = q * (values.length - 1), below = Math.floor(at), above = Math.ceil(at);
+  return values[below] + (at - below) * (values[above] - values[below]);
+}
 
 /**
  * What is wrong with a result, or null.
@@ -82,13 +86,13 @@ export async function compete(row, entries, expected, budget, onProgress = () =>
     onProgress(`${runner.name}: warming up`);
     Object.assign(runner, { repeat: await warm(runner.work, budget), times: [], spent: 0 });
   }
-  // Slow ones sit out the later rounds.
-  for (let round = 0; runners.some(({ spent }) => spent < budget.seconds * 1000); round++) {
+  // Slow ones sit out the later rounds, but take three, unless those would take for ever.
+  const goesOn = ({ spent, times }) => spent < budget.seconds * 1000 || (times.length < 3 && spent < budget.seconds * 4000);
+  for (let round = 0; runners.some(goesOn); round++) {
     onProgress(`round ${round + 1}`);
     for (let i = 0; i < runners.length; i++) {
       const runner = runners[(i + round) % runners.length];
-      if (runner.spent >= budget.seconds * 1000 && runner.times.length >= 3) continue;
-      if (runner.spent >= budget.seconds * 4000) continue; // three rounds would take for ever
+      if (!goesOn(runner)) continue;
       const each = await time(runner.work, runner.repeat, budget.now);
       runner.times.push(each);
       runner.spent += each * runner.repeat;
