@@ -31,6 +31,16 @@ const status = (page) => page.evaluate(() => window.deep('lengthwise-experiment'
 const steps = (page) => page.evaluate(() => window.deep('lengthwise-experiment').lab.runs.reduce((sum, run) => sum + run.step, 0));
 const finished = () => window.deep('lengthwise-experiment').lab.runs.every((run) => run.state === 'done' || run.state === 'failed');
 const sleep = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
+/** The number of steps, once no more are told for a second. */
+async function settled(page, tries = 8) {
+  for (let last = await steps(page); tries--;) {
+    await sleep(1000);
+    const now = await steps(page);
+    if (now === last) return now;
+    last = now;
+  }
+  throw new Error('steps go on');
+}
 
 for (const browser of browsers()) {
   describe(browser.name, { skip: browser.skip, timeout: 900_000 }, () => {
@@ -66,16 +76,14 @@ for (const browser of browsers()) {
       await press(page, 'start');
       await page.waitFor(() => window.deep('lengthwise-experiment').lab.runs[0].step > 10, { timeout: 180_000 });
       await press(page, 'pause');
-      await sleep(500);
-      const paused = await steps(page);
+      const paused = await settled(page); // a step under way is still told
       await sleep(700);
       assert.equal(await steps(page), paused);
       assert.match(await status(page), /^Paused/);
       await press(page, 'resume');
       await page.waitFor((before) => window.deep('lengthwise-experiment').lab.runs.some((run) => run.step > before), { args: [paused], timeout: 180_000 });
       await press(page, 'cancel');
-      await sleep(300);
-      const cancelled = await steps(page);
+      const cancelled = await settled(page);
       assert.ok(cancelled > paused);
       await sleep(700);
       assert.equal(await steps(page), cancelled);

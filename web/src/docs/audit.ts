@@ -18,8 +18,8 @@ const worker = (): Promise<RemoteLengthwise> => (crew ??= load());
 @customElement('lengthwise-audit')
 export class AuditElement extends Localised {
   static override styles = [base, css`
-    .cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 300px), 1fr)); gap: 22px 32px; transition: opacity .2s; }
-    .cards[aria-busy=true] { opacity: .5; }
+    .cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 300px), 1fr)); gap: 22px 32px; }
+    .cards[aria-busy=true] { filter: grayscale(1); }
     section { border-top: 2px solid var(--hue, var(--lw-line)); padding-top: 8px; break-inside: avoid; }
     h3 { font: 600 15px/1.3 var(--lw-serif); color: var(--lw-ink); }
     p { margin: 0; font-size: 13px; }
