@@ -52,10 +52,10 @@ export class GrowthElement extends Localised {
     const laws = curves.flatMap(({ id, law, points: all }) => all.map(({ x }) => ({ id, x, y: value(all.at(-1)!) * (x / all.at(-1)!.x) ** law })));
     const xs = [...new Set(points.map(({ x }) => x))].sort((a, b) => a - b);
     const stroke = ({ id }: { id: string }) => hue(id);
-    const size = { width: 360, height: 250, margins: { left: 48, right: curves.length > 1 ? 96 : 20, top: 28, bottom: 36 } }, { margins } = size;
+    const size = { width: 270, height: 210, margins: { left: 42, right: curves.length > 1 ? 86 : 16, top: 28, bottom: 36 } }, { margins } = size;
     return Plot.plot({
       width: size.width, height: size.height, marginLeft: margins.left, marginRight: margins.right, marginTop: margins.top, marginBottom: margins.bottom, style: { background: 'none', color: 'var(--lw-ink)' },
-      x: { type: 'log', base: 2, label: words.by[curves[0]!.by], ticks: xs.filter((_, i) => (xs.length - 1 - i) % Math.ceil(xs.length / 5) === 0), tickFormat: (x: number) => (x < 1e4 ? String(x) : `${Math.round(x / 1000)}k`), tickSize: 4 },
+      x: { type: 'log', base: 2, label: words.by[curves[0]!.by], ticks: xs.filter((_, i) => (xs.length - 1 - i) % Math.ceil(xs.length / 3) === 0), tickFormat: (x: number) => (x < 1e4 ? String(x) : `${Math.round(x / 1000)}k`), tickSize: 4 },
       y: { type: 'log', label: axis, grid: true, nice: true, ticks: 4, tickFormat: '~r', tickSize: 0 },
       marks: [
         lawful ? Plot.line(laws, { x: 'x', y: 'y', z: 'id', stroke, strokeDasharray: '3 3', strokeOpacity: 0.7 }) : null,
