@@ -163,7 +163,7 @@ const bin = (name) => at('node_modules/.bin', name);
 
 async function buildTypeScript() {
   if (!existsSync(at('bindings/tsconfig.json'))) return;
-  const inputs = ['bindings', 'node_modules/.package-lock.json'];
+  const inputs = ['bindings', 'dist/lengthwise.mjs', 'node_modules/.package-lock.json']; // the bundles hold the loader
   await once('typescript', { inputs, output: 'dist/index.js', skip: /\.(cpp|h)$|\/toolchain$/ }, async () => {
     say('compiling the TypeScript');
     copyCompanions();
