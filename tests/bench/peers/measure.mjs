@@ -64,7 +64,7 @@ async function enter(entry, row, expected) {
     if (fault) { work.dispose?.(); throw new Error(fault); }
     return { ...entered, work };
   } catch (fault) {
-    return { ...entered, fault: String(fault?.message ?? fault).split('\n')[0].slice(0, 200) };
+    return { ...entered, fault: String(fault?.message ?? fault).split('\n')[0].replaceAll(/(?:\/[\w.+-]+){3,}/g, '…').slice(0, 200) };
   }
 }
 
