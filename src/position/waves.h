@@ -42,7 +42,7 @@ class Waves {
     }
     const double anchor = std::floor(p / stride) * stride;
     if (anchor != anchored_) turn(anchor, anchor_.data()), anchored_ = anchor;
-    simd::add_angles(anchor_.data(), &steps_[size_t(p - anchor) * 2 * F], F, values_.data());
+    simd::add_angles(anchor_.data(), steps_.data() + size_t(p - anchor) * 2 * F, F, values_.data());
   }
   float value(int i) const { return values_[i]; }
   // out[c] += column c at position p.
@@ -51,7 +51,7 @@ class Waves {
     size_t c = 0;
     if (interleaved_)
       for (; c + 8 <= place_.size(); c += 8) {
-        simd::f32x4 a = simd::load(&values_[c / 2]), b = simd::load(&values_[count() + c / 2]);
+        simd::f32x4 a = simd::load(values_.data() + c / 2), b = simd::load(values_.data() + count() + c / 2);
         simd::zip(a, b);
         simd::store(out + c, simd::load(out + c) + a), simd::store(out + c + 4, simd::load(out + c + 4) + b);
       }
@@ -64,7 +64,7 @@ class Waves {
   void prepare() {
     const size_t F = frequency_.size();
     angles_.resize(F), anchor_.resize(2 * F), steps_.resize(stride * 2 * F), anchored_ = NAN;
-    for (int n = 0; n < stride; n++) turn(n, &steps_[n * 2 * F]);
+    for (int n = 0; n < stride; n++) turn(n, steps_.data() + n * 2 * F);
   }
   // Sines, then cosines, of position p.
   void turn(double p, double* out) {
