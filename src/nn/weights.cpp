@@ -15,7 +15,7 @@ static constexpr int few_rows = 4, unpacked_rows = 64;
 // Four at a time: value(i) are weights i … i + 3 of a row, last(i, n) those that are left.
 struct Halves {
   const unsigned char* row;
-  explicit Halves(const unsigned char* row, int) : row(row) {}
+  explicit Halves(const unsigned char* row) : row(row) {}
   static constexpr float factor = 1;
   f32x4 value(ptrdiff_t i) const { return floats(wasm_v128_load64_zero(row + 2 * i)); }
   f32x4 last(ptrdiff_t i, int n) const {
@@ -32,7 +32,7 @@ struct Halves {
 struct Bytes {
   const unsigned char* row;
   float factor;
-  explicit Bytes(const unsigned char* row, int) : row(row + 4) { std::memcpy(&factor, row, 4); }
+  explicit Bytes(const unsigned char* row) : row(row + 4) { std::memcpy(&factor, row, 4); }
   f32x4 value(ptrdiff_t i) const { return floats(wasm_v128_load32_zero(row + i)); }
   f32x4 last(ptrdiff_t i, int n) const {
     int32_t some = 0;
@@ -46,7 +46,7 @@ struct Bytes {
 
 static uint16_t half_of(float w) {
   const float size = std::fmin(std::fabs(w), 65504.f);
-  // Rounded to the nearest of halves, ties to even, by the addition of a number whose last place is that of the half.
+  // Rounded to the nearest of halves, ties to even, in units of its last place.
   int exponent;
   std::frexp(size, &exponent);
   const float unit = std::ldexp(1.f, std::max(exponent, -13) - 11), rounded = std::nearbyint(size / unit) * unit;
@@ -81,8 +81,8 @@ static void unpack(const Row& row, int in, float* w) {
   if (i < in) Some{size_t(in - i)}.store(w + i, row.last(i, int(in - i)) * factor);
 }
 void unpack_row(Precision precision, const unsigned char* row, int in, float* w) {
-  if (precision == Precision::f16) unpack(Halves(row, in), in, w);
-  else if (precision == Precision::int8) unpack(Bytes(row, in), in, w);
+  if (precision == Precision::f16) unpack(Halves(row), in, w);
+  else if (precision == Precision::int8) unpack(Bytes(row), in, w);
   else std::memcpy(w, row, size_t(in) * 4);
 }
 
@@ -92,7 +92,7 @@ static void dots(float* y, const float* x, const unsigned char* w, size_t bytes,
   auto put = [&](float& to, float value) { to = accumulate ? to + value : value; };
   ptrdiff_t j = 0;
   for (; j + 2 <= out; j += 2, w += 2 * bytes) {
-    const Row a(w, in), b(w + bytes, in);
+    const Row a(w), b(w + bytes);
     f32x4 a0 = zero(), a1 = zero(), b0 = zero(), b1 = zero();
     ptrdiff_t i = 0;
     for (; i + 8 <= in; i += 8) {
@@ -108,7 +108,7 @@ static void dots(float* y, const float* x, const unsigned char* w, size_t bytes,
     put(y[j], sum(a0 + a1) * a.factor), put(y[j + 1], sum(b0 + b1) * b.factor);
   }
   if (j == out) return;
-  const Row a(w, in);
+  const Row a(w);
   f32x4 total = zero();
   ptrdiff_t i = 0;
   for (; i + 4 <= in; i += 4) total = madd(load(x + i), a.value(i), total);
