@@ -60,11 +60,21 @@ export function floats(name: string, value: unknown): Float32Array {
   return Float32Array.from(list);
 }
 
-/** A file's bytes. Node's Buffer becomes a plain Uint8Array: its slice() does not copy. */
+/**
+ * A file's bytes. Node's Buffer becomes a plain Uint8Array: its slice() does not copy. What lies in shared or resizable
+ * memory is copied: decoders and compilers of browsers refuse it, and it might change while it is read.
+ */
 export function bytes(name: string, value: unknown): Uint8Array {
   if (!(value instanceof Uint8Array)) throw new TypeError(`${name} must be a Uint8Array, not ${describe(value)}`);
   attached(name, value.buffer);
-  return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
+  const view = new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
+  const fixed = value.buffer instanceof ArrayBuffer && !(value.buffer as { resizable?: boolean }).resizable;
+  return fixed ? view : view.slice();
+}
+
+/** Whether they begin like a page (white space or a byte-order mark, then '<'): what servers answer for a file they lack. */
+export function isHtml(bytes: Uint8Array): boolean {
+  return /^[\s\uFEFF]*<[!a-z?]/i.test(new TextDecoder().decode(bytes.slice(0, 64)));
 }
 
 /** Positions: finite numbers, as doubles. They may be fractional. */

@@ -117,6 +117,7 @@ function nativeOption(encoding: string, name: string, given: unknown): NativeOpt
     return { ...option, kind: KINDS.choice, least: 0, most: words.length - 1, choices: words.join('|') };
   }
   if (typeof given === 'number') return { ...option, initial: check.finite(what, given, option.least, option.most) };
+  check.object(what, given);
   check.keys(what, given, ['default', 'least', 'most', 'integer', 'meaning']);
   const { default: initial, least = option.least, most = option.most, integer = false, meaning = '' } = given as OptionDefinition;
   return {

@@ -19,7 +19,8 @@ export function relativePositionBuckets(
   lw: Lengthwise, relativePositions: ArrayLike<number>, options: { bidirectional?: boolean; numBuckets?: number; maxDistance?: number } = {},
 ): Int32Array<ArrayBuffer> {
   check.keys('relativePositionBuckets options', options, ['bidirectional', 'numBuckets', 'maxDistance']);
-  const { bidirectional = true, numBuckets = 32, maxDistance = 128 } = options;
+  const { bidirectional = true } = options;
+  const [numBuckets, maxDistance] = [check.count('numBuckets', options.numBuckets ?? 32), check.count('maxDistance', options.maxDistance ?? 128)];
   const list = check.numbers('relativePositions', relativePositions);
   const result = new Int32Array(list.length);
   const causal = !check.flag('bidirectional', bidirectional);

@@ -91,7 +91,7 @@ function view(binary: Uint8Array | ArrayBuffer): Uint8Array {
   if (binary instanceof Uint8Array) return check.bytes('wasmBinary', binary);
   if (!(binary instanceof ArrayBuffer)) throw new TypeError(`wasmBinary must be a Uint8Array, an ArrayBuffer or a WebAssembly.Module, not ${check.describe(binary)}`);
   check.attached('wasmBinary', binary);
-  return new Uint8Array(binary);
+  return check.bytes('wasmBinary', new Uint8Array(binary));
 }
 
 function resolve(url: string | URL): URL {
@@ -124,7 +124,7 @@ async function read(url: string | URL): Promise<Uint8Array> {
 }
 
 function checked(bytes: Uint8Array): Uint8Array {
-  if (isHtml(bytes)) {
+  if (check.isHtml(bytes)) {
     throw new LoadError('html', 'HTML was returned instead of the WebAssembly file: the server does not have it at that ' +
       'address. Pass wasmUrl or wasmBinary to load(), or, with Vite, put lengthwise in optimizeDeps.exclude');
   }
@@ -140,11 +140,6 @@ async function compile(bytes: Uint8Array): Promise<WebAssembly.Module> {
   } catch (cause) {
     throw startError(cause);
   }
-}
-
-/** The first bytes of a page: white space or a byte-order mark, then '<'. */
-function isHtml(bytes: Uint8Array): boolean {
-  return /^[\s\uFEFF]*<[!a-z?]/i.test(new TextDecoder().decode(bytes.slice(0, 64)));
 }
 
 async function start(module: WebAssembly.Module): Promise<Core> {

@@ -71,7 +71,7 @@ export function readModelFile(file: Uint8Array): ModelFile {
 
 function readEither(file: Uint8Array): ModelFile {
   const start = new TextDecoder('latin1').decode(file.subarray(0, 16));
-  if (/^\s*<[!a-z?]/i.test(start)) throw new FormatError('not a model file: HTML was returned instead of it');
+  if (check.isHtml(file)) throw new FormatError('not a model file: HTML was returned instead of it');
   if (start.startsWith('GGUF')) throw new FormatError('not a model file that can be read: GGUF is not supported');
   // In a llama2.c checkpoint bytes 4 to 7 are the feed-forward width, never 0; in safetensors they are the high half of
   // a header's length, and the header starts with a brace.

@@ -17,6 +17,7 @@ export function positionsFromMask(
   const first = check.integer('first', options.first ?? 0, 0, check.MOST - mask.length);
   let next = first;
   const positions = Int32Array.from(mask, (seen, i) => {
+    if (!['number', 'bigint', 'boolean'].includes(typeof seen)) throw new TypeError(`mask[${i}] must be 0 or 1, not ${check.describe(seen)}`);
     const bit = Number(seen);
     if (bit !== 0 && bit !== 1) throw new RangeError(`mask[${i}] is ${check.shorten(String(seen))}; it must be 0 or 1`);
     return bit ? next++ : Math.max(first - 1, 0);

@@ -82,7 +82,7 @@ function turningLayers(own: Json, count: number): boolean[] {
   const interval = size(own, ['no_rope_layer_interval']);
   if (Array.isArray(given) && given.length) {
     check.exactly('no_rope_layers', given.length, count, `${count} layers`);
-    return given.map((turns) => check.choice('no_rope_layers', String(Number(turns)), ['0', '1']) === '1');
+    return given.map((turns) => check.choice('no_rope_layers', typeof turns === 'boolean' ? String(Number(turns)) : String(turns), ['0', '1']) === '1');
   }
   return Array.from({ length: count }, (_, i) => !interval || (i + 1) % interval !== 0);
 }

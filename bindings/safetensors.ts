@@ -37,6 +37,7 @@ export function readSafetensors(file: Uint8Array): Safetensors {
   const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
   const headerBytes = view.getBigUint64(0, true);
   if (headerBytes > BigInt(file.length - 8)) {
+    if (check.isHtml(file)) throw new FormatError('not a safetensors file: HTML was returned instead of it');
     throw new FormatError(`safetensors: a header of ${headerBytes} bytes does not fit in a file of ${file.length}`);
   }
   if (headerBytes > MOST_HEADER) throw new FormatError(`safetensors: a header of ${headerBytes} bytes is more than ${MOST_HEADER}`);

@@ -56,7 +56,10 @@ export class Llama2Tokenizer implements Tokenizer {
     file = check.bytes('file', file);
     const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
     const longest = file.length >= 4 ? view.getInt32(0, true) : 0;
-    if (longest < 1 || longest > 65536) throw new FormatError(`not a llama2.c tokenizer: its longest piece would have ${longest} bytes`);
+    if (longest < 1 || longest > 65536) {
+      if (check.isHtml(file)) throw new FormatError('not a llama2.c tokenizer: HTML was returned instead of it');
+      throw new FormatError(`not a llama2.c tokenizer: its longest piece would have ${longest} bytes`);
+    }
     for (let at = 4; at < file.length;) {
       const length = at + 8 <= file.length ? view.getInt32(at + 4, true) : -1;
       if (length < 0 || length > longest || at + 8 + length > file.length) {
@@ -82,7 +85,8 @@ export class Llama2Tokenizer implements Tokenizer {
     this.#pieces.push(byte ? Uint8Array.of(parseInt(byte[1]!, 16)) : piece);
     this.#texts.push(text);
     this.#scores.push(score);
-    if (text && !this.#ids.has(text)) this.#ids.set(text, id);
+    // No text becomes a piece for control or a byte, however it is spelt.
+    if (text && !byte && id >= FIRST_BYTE && !this.#ids.has(text)) this.#ids.set(text, id);
   }
 
   encode(text: string, options?: { begin?: boolean }): number[] {

@@ -1,7 +1,10 @@
 // Whatever is handed to a public function by mistake, the error names the parameter.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { MODEL_KEYS, TRAIN_KEYS } from '../../dist/config.js';
+import { SHAPE_KEYS } from '../../dist/encoding.js';
 import * as lengthwise from '../../dist/index.js';
+import { GENERATE_KEYS } from '../../dist/model.js';
 import { load as loadRemote } from '../../dist/remote.js';
 import { tokenizerFile } from './llama2-files.mjs';
 
@@ -130,6 +133,96 @@ for (const [what, call, named, fine = []] of CALLS) {
   });
 }
 
+// Release builds of Embind take −1 for 4294967295, NaN for 0, 3.7 for 3 and 2³² + 5 for 5 (emscripten-core/emscripten#15476).
+// [the call with one number left open, the numbers that it may be; of parameters that may be left out, `optional`]
+const NUMBERS = { '-1': -1, NaN: Number.NaN, Infinity, '3.7': 3.7, '2³² + 5': 2 ** 32 + 5, '2⁵³': 2 ** 53, '"8"': '8', '8n': 8n, '[8]': [8], true: true, undefined, null: null };
+const optional = ['undefined', 'null'], large = ['2³² + 5', ...optional];
+const small = { vocabulary: 9, width: 8, layers: 1, heads: 2 };
+const alibi = lw.encoding('alibi', { heads: 2, headDim: 4 });
+const own = (more) => lw.register({ name: 'of_mine', bias: () => 0, ...more }, { replace: true });
+const draw = (key) => async (bad) => (await model.generate([1], { tokens: 1, [key]: bad }).next()).value;
+const train = (key) => (bad) => model.trainer({ [key]: bad });
+const try_ = (key) => async (bad) => { const run = experiment({ ...tiny, [key]: bad }); await run.finished; };
+const CROSSING = {
+  ...Object.fromEntries(['heads', 'kvHeads', 'headDim', 'trainedLength'].map((key) => [`shape.${key}`, [(bad) => lw.encoding('alibi', { [key]: bad }), optional]])),
+  'shape.width': [(bad) => lw.encoding('alibi', { width: bad }), ['undefined']],
+  'shape.seed': [(bad) => lw.encoding('t5', { seed: bad }), large],
+  ...Object.fromEntries(['heads', 'trainedLength'].map((key) => [`audit.${key}`, [(bad) => lw.audit('alibi', { [key]: bad }), optional]])),
+  ...Object.fromEntries(['table', 'scale', 'positions', 'rotation'].map((method) => [`${method}(tokens)`, [(bad) => alibi[method](bad), ['[8]'], /tokens/]])),
+  ...Object.fromEntries(['bias', 'pattern'].map((method) => [`${method}(scores)`, [(bad) => alibi[method](bad), [], /scores/]])),
+  ...Object.fromEntries(['table', 'scale', 'positions', 'rotation'].map((method) => [`${method}([tokens])`, [(bad) => alibi[method]([bad]), ['-1', '3.7', '2³² + 5'], /tokens\[0\]/]])),
+  'rotation.length': [(bad) => rope.rotation(1, { length: bad }), optional],
+  'inverseFrequencies.length': [(bad) => rope.inverseFrequencies({ length: bad }), optional],
+  ...Object.fromEntries(['queries', 'keys'].flatMap((key) => ['bias', 'pattern'].map((method) => [`${method}.${key}`, [(bad) => alibi[method]({ queries: 1, keys: 1, [key]: bad }), optional]]))),
+  ...Object.fromEntries(['bias', 'pattern'].map((method) => [`${method}.offset`, [(bad) => alibi[method]({ queries: 1, keys: 1, offset: bad }), ['-1', 'undefined']]])),
+  'rotate(positions)': [(bad) => rope.rotate(x, bad), ['-1', '2³² + 5', '[8]'], /positions/],
+  'rotate.heads': [(bad) => rope.rotate(x, 0, { heads: bad }), optional, /heads|x has/],
+  'rotate.length': [(bad) => rope.rotate(x, 0, { length: bad }), optional],
+  'reposition(from)': [(bad) => rope.reposition(x, bad, 0), ['-1', '2³² + 5', '[8]'], /from/],
+  'reposition(to)': [(bad) => rope.reposition(x, 0, bad), ['-1', '2³² + 5', '[8]'], /to/],
+  'reposition.heads': [(bad) => rope.reposition(x, 0, 1, { heads: bad }), optional, /heads|x has/],
+  'attention.offset': [(bad) => alibi.attention(new Float32Array(8), new Float32Array(8), new Float32Array(8), { offset: bad }), ['-1', 'undefined']],
+  'attention.positions[0]': [(bad) => rope.attention(x, x, x, { positions: [bad] }), ['-1', '3.7', '2³² + 5'], /positions\[0\]/],
+  'attention.q[0]': [(bad) => rope.attention([bad, 0, 0, 0], x, x), ['-1', 'NaN', 'Infinity', '3.7', '2³² + 5', '2⁵³'], /q\[0\]/],
+  'setTokens(tokens[0])': [(bad) => lw.encoding('digits').setTokens([bad]), [], /tokens\[0\]/],
+  'setParameter(data[0])': [(bad) => t5.setParameter(name, [bad, ...Array(rows * columns - 1).fill(0)]), ['-1', 'Infinity', '3.7', '2³² + 5', '2⁵³'], new RegExp(`${name}\\[0\\]`)],
+  ...Object.fromEntries(Object.keys(small).concat('kvHeads', 'hidden', 'trainedLength').map((key) => [`model.${key}`, [(bad) => lw.model({ ...small, [key]: bad }), optional]])),
+  'model.normEpsilon': [(bad) => lw.model({ ...small, normEpsilon: bad }), optional],
+  'model.seed': [(bad) => lw.model(small, { seed: bad }), ['2³² + 5', 'undefined']],
+  'logits(tokens[0])': [(bad) => model.logits([bad]), [], /tokens\[0\]/],
+  'losses(tokens[1])': [(bad) => model.losses([1, bad]), [], /tokens\[1\]/],
+  'generate(prompt[0])': [(bad) => model.generate([bad]).next(), [], /prompt\[0\]/],
+  'generate.tokens': [draw('tokens'), optional],
+  'generate.temperature': [draw('temperature'), ['3.7', ...optional]],
+  'generate.topK': [draw('topK'), optional],
+  'generate.topP': [draw('topP'), optional],
+  'generate.seed': [draw('seed'), large],
+  ...Object.fromEntries(['learningRate', 'minimumRatio', 'beta1', 'beta2', 'epsilon', 'warmup', 'steps'].map((key) => [`trainer.${key}`, [train(key), optional]])),
+  ...Object.fromEntries(['weightDecay', 'clip', 'encodingRate'].map((key) => [`trainer.${key}`, [train(key), ['3.7', ...optional]]])),
+  'trainer.seed': [train('seed'), ['2³² + 5', 'undefined']],
+  'step(tokens[0])': [(bad) => model.trainer().step([bad, 1], { batch: 1, length: 1 }), [], /tokens\[0\]/],
+  'step.batch': [(bad) => model.trainer().step([1, 2], { batch: bad, length: 1 }), []],
+  'step.length': [(bad) => model.trainer().step([1, 2], { batch: 1, length: bad }), []],
+  'step.mask[0]': [(bad) => model.trainer().step([1, 2], { batch: 1, length: 1, mask: [bad] }), ['3.7', '2³² + 5', '2⁵³'], /mask\[0\]/],
+  ...Object.fromEntries(['trainLength', 'steps', 'batch', 'testTokens'].map((key) => [`experiment.${key}`, [try_(key), optional]])),
+  'experiment.testEvery': [try_('testEvery'), large],
+  'experiment.workers': [try_('workers'), ['undefined']],
+  'experiment.seeds': [try_('seeds'), ['[8]', ...optional], /seeds/],
+  'experiment.seeds[0]': [(bad) => experiment({ ...tiny, seeds: [bad] }).finished, ['2³² + 5'], /seeds\[0\]/],
+  'experiment.testLengths[0]': [(bad) => experiment({ ...tiny, testLengths: [bad] }).finished, [], /testLengths\[0\]/],
+  'register.pairs': [(bad) => own({ pairs: bad, bias: undefined, rotation: () => 0 }), ['undefined'], /pairs/],
+  'register.options.default': [(bad) => own({ options: { a: { default: bad } } }), ['-1', '3.7', '2³² + 5', '2⁵³'], /of_mine/],
+  'register.options.least': [(bad) => own({ options: { a: { default: 5, least: bad } } }), ['-1', '3.7', 'undefined'], /of_mine/],
+  'register.options.most': [(bad) => own({ options: { a: { default: 5, most: bad } } }), ['2³² + 5', '2⁵³', 'undefined'], /of_mine/],
+  'register.options': [(bad) => own({ options: { a: bad } }), ['-1', '3.7', '2³² + 5', '2⁵³', 'true'], /of_mine/],
+  'alibiSlopes(heads)': [(bad) => lengthwise.alibiSlopes(lw, bad), [], /heads/],
+  'relativePositionBuckets[0]': [(bad) => lengthwise.relativePositionBuckets(lw, [bad]), ['-1', '2³² + 5'], /relativePositions\[0\]/],
+  ...Object.fromEntries([['numBuckets', 'buckets'], ['maxDistance', 'max_distance']].map(([key, option]) =>
+    [`relativePositionBuckets.${key}`, [(bad) => lengthwise.relativePositionBuckets(lw, [1], { [key]: bad }), optional, new RegExp(`${key}|${option}`)]])),
+  ...Object.fromEntries(['heads', 'headDim', 'columns'].map((key) =>
+    [`permuteRotaryRows.${key}`, [(bad) => lengthwise.permuteRotaryRows(x, { heads: 1, headDim: 4, columns: 1, from: 'half', to: 'interleaved', [key]: bad }), [], new RegExp(`${key}|data`)]])),
+  'permuteRotaryRows.rotaryDim': [(bad) => lengthwise.permuteRotaryRows(x, { heads: 1, headDim: 4, columns: 1, from: 'half', to: 'interleaved', rotaryDim: bad }), optional],
+  'positionsFromMask(mask[0])': [(bad) => lengthwise.positionsFromMask([bad]), ['true'], /mask\[0\]/],
+  'positionsFromMask.first': [(bad) => lengthwise.positionsFromMask([1], { first: bad }), optional],
+  'positionsFromMask.rows': [(bad) => lengthwise.positionsFromMask([1], { rows: bad }), ['undefined']],
+  'splitText.testShare': [(bad) => splitText('some text', { testShare: bad }), optional],
+  ...Object.fromEntries([bytes, pieces].map((tokenizer) => [`${tokenizer.constructor.name}.decode[0]`, [(bad) => tokenizer.decode([bad]), [], /tokens\[0\]/]])),
+  'Llama2Tokenizer(vocabulary)': [(bad) => new Llama2Tokenizer(tokenizerFile(['a']), bad), ['undefined'], /vocabulary|pieces/],
+  'writeSafetensors(shape[0])': [(bad) => writeSafetensors({ metadata: {}, tensors: new Map([['a', { ...tensor, shape: [bad] }]]) }), [], /shape|needs/],
+};
+
+for (const [what, [call, fine, named = new RegExp(what.replace(/^.*\./, ''))]] of Object.entries(CROSSING)) {
+  test(`no number becomes another: ${what}`, async () => {
+    for (const [key, bad] of Object.entries(NUMBERS)) {
+      if (fine.includes(key)) await call(bad);
+      else await assert.rejects(async () => call(bad), (error) => {
+        assert.ok(['TypeError', 'RangeError', 'FormatError'].includes(error.name) && named.test(error.message) && /;|must|has no|needs/.test(error.message), `${key}: ${error.stack}`);
+        return true;
+      }, key);
+    }
+  });
+}
+
 test('everything public is in the list', () => {
   const listed = CALLS.map(([what]) => what.replace(/^worker |^Encoding\.|\(.*/g, ''));
   const methods = [lw, rope, model, trainer, bytes, pieces].flatMap((object) => {
@@ -138,6 +231,10 @@ test('everything public is in the list', () => {
   });
   const functions = Object.keys(lengthwise).filter((key) => /^[a-z]/.test(key));
   for (const key of [...methods, ...functions]) assert.ok(listed.includes(key), key);
+  const not = ['norm', 'activation', 'tied', 'causal', 'encoding', 'signal'];
+  for (const [of, all] of Object.entries({ shape: SHAPE_KEYS, model: MODEL_KEYS, trainer: TRAIN_KEYS, generate: GENERATE_KEYS })) {
+    for (const key of all) if (!not.includes(key)) assert.ok(`${of}.${key}` in CROSSING, `${of}.${key}`);
+  }
 });
 
 test('buffers that were transferred are called detached', async () => {

@@ -91,18 +91,18 @@ for (const browser of browsers()) {
       return JSON.parse(await page.evaluate(() => document.title));
     };
     try {
-      await t.test('loads and encodes under the policy', async () => close(await result('rotate'), HALF));
+      await t.test('loads and encodes under the policy (opendocument-app/OpenDocument.core#709)', async () => close(await result('rotate'), HALF));
       await t.test("a policy without 'wasm-unsafe-eval' is named", async () => {
         const { code, message } = await result('rotate&bare');
         assert.equal(code, 'csp', message);
         assert.match(message, /wasm-unsafe-eval/);
       });
-      await t.test('long messages arrive', async () => {
+      await t.test('long messages arrive (emscripten-core/emscripten#27241)', async () => {
         const { name, message } = await result('message');
         assert.equal(name, 'RangeError');
         assert.match(message, /there is no encoding of this name/);
       });
-      await t.test('a page instead of the file', async () => assert.equal((await result('html')).code, 'html'));
+      await t.test('a page instead of the file (huggingface/transformers.js#366)', async () => assert.equal((await result('html')).code, 'html'));
       await t.test('a missing file', async () => assert.equal((await result('missing')).code, 'http'));
       await t.test('results outlive growing memory', async () => assert.deepEqual(await result('grow'), [2048, true, true]));
       await t.test('in a worker', async () => assert.equal(await result('worker'), 5));
@@ -118,7 +118,7 @@ for (const browser of browsers()) {
         assert.match(message, /script-src: data:/);
         assert.equal(await result('text&data'), 'registered');
       });
-      await t.test('in a service worker', async (own) => {
+      await t.test('in a service worker (microsoft/onnxruntime#20876)', async (own) => {
         const rotated = await result('service');
         if (rotated === null) return own.skip('this browser has no module service workers');
         close(rotated, HALF);

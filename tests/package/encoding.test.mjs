@@ -50,7 +50,7 @@ test('a cached key is turned on by turning it by the difference (ggml-org/llama.
   });
 });
 
-test('what a number may be (emscripten-core/emscripten#20185, #15476)', () => {
+test('what a number may be (emscripten-core/emscripten#20185)', () => {
   using(lw.encoding('rope', { headDim: 8 }), (rope) => {
     rope.rotate(one, 5);
     assert.throws(() => rope.rotate(one, 5n), TypeError);

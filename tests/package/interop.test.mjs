@@ -32,6 +32,21 @@ test('null, absent, empty and "default" are plain rotation; only a known type de
   assert.throws(() => read({ rope_scaling: { rope_type: 'banana', factor: 2.0 } }), /rope_scaling\.rope_type is 'banana'; allowed: default, linear/);
 });
 
+test('NaN and infinities, as Python writes them into a config, matter only where they are read (huggingface/transformers#42959)', () => {
+  const plain = { head_dim: 8, num_hidden_layers: 2, max_position_embeddings: 64 };
+  assert.deepEqual(ropeFromConfig({ ...plain, time_step_limit: [0, Infinity], a: -Infinity, b: Number.NaN }), ropeFromConfig(plain));
+  for (const bad of [Number.NaN, Infinity, -Infinity]) {
+    for (const [config, name] of [
+      ...['head_dim', 'rope_theta', 'max_position_embeddings', 'partial_rotary_factor', 'rotary_dim', 'num_attention_heads', 'num_key_value_heads', 'hidden_size']
+        .map((key) => [{ ...plain, [key]: bad }, key]),
+      ...['factor', 'rope_theta', 'original_max_position_embeddings', 'beta_fast', 'attention_factor', 'mscale'].map((key) =>
+        [{ ...plain, rope_parameters: { rope_type: 'yarn', factor: 2, [key]: bad } }, `rope_parameters.${key}`]),
+      [{ ...plain, rope_scaling: { type: 'longrope', factor: 2, short_factor: [1, bad, 1, 1], long_factor: [1, 1, 1, 1] } }, 'rope_scaling.short_factor[1]'],
+    ]) assert.throws(() => ropeFromConfig(config), (error) => error instanceof RangeError && error.message.startsWith(`${name} is ${bad}; `), name);
+    assert.throws(() => ropeLayersFromConfig({ ...plain, num_hidden_layers: bad }), RangeError);
+  }
+});
+
 test('theta inside or at the top, and blocks for each type of layer (vllm-project/vllm#28542)', () => {
   const config = {
     layer_types: ['sliding_attention', 'full_attention'], head_dim: 128,

@@ -32,12 +32,17 @@ test('the file beside the module, an address, bytes, an ArrayBuffer, a compiled 
     { wasmUrl: new URL('../../dist/lengthwise.wasm', import.meta.url) },
     { wasmBinary: new Uint8Array(wasm) },
     { wasmBinary: new Uint8Array(wasm).buffer },
+    ...[new SharedArrayBuffer(wasm.length), new ArrayBuffer(wasm.length, { maxByteLength: wasm.length })].map((memory) => {
+      const wasmBinary = new Uint8Array(memory);
+      wasmBinary.set(wasm);
+      return { wasmBinary };
+    }),
     { wasmBinary: (await load({ variant: 'simd' })).module, variant: 'simd' },
   ];
   for (const way of ways) assert.equal((await load(way)).encodings().length, first.encodings().length);
 });
 
-test('a page instead of the file is called a page', async () => {
+test('a page instead of the file is called a page (vitejs/vite#15929, huggingface/transformers.js#366)', async () => {
   await assert.rejects(load({ wasmUrl: `${base}/page.wasm` }), (error) => code('html')(error) && /HTML was returned/.test(error.message));
   await assert.rejects(load({ wasmBinary: Buffer.from('<!doctype html>') }), code('html'));
 });
@@ -66,12 +71,29 @@ test('an engine without SIMD is told so', async (t) => {
   await assert.rejects(load(), code('simd'));
 });
 
-test('memory that cannot be had is an OutOfMemoryError', async (t) => {
+test('memory that cannot be had is an OutOfMemoryError (godotengine/godot#70621)', async (t) => {
   t.mock.method(WebAssembly, 'instantiate', () => Promise.reject(new RangeError('WebAssembly.Memory(): could not allocate memory')));
   await assert.rejects(load(), { name: 'OutOfMemoryError' });
 });
 
-test('works where code may not be made from strings', () => {
+test('what is loaded and dropped is gone (godotengine/godot#70621)', () => {
+  const script = `
+    import { load } from ${JSON.stringify(new URL('../../dist/index.js', import.meta.url).href)};
+    const loaded = [];
+    for (let i = 0; i < 40; i++) {
+      const lw = await load();
+      lw.model({ width: 16, layers: 1 }).trainer();
+      try { lw.encoding('rope', { headDim: 7 }); } catch {}
+      loaded.push(new WeakRef(lw));
+      await new Promise(setImmediate);
+      gc();
+    }
+    console.log(loaded.filter((each) => each.deref()).length);`;
+  const alive = Number(execFileSync(process.execPath, ['--expose-gc', '--input-type=module', '-e', script], { encoding: 'utf8' }));
+  assert.ok(alive <= 3, `${alive} of 40 are still there`);
+});
+
+test('works where code may not be made from strings (opendocument-app/OpenDocument.core#709)', () => {
   const script = `
     import { load } from ${JSON.stringify(new URL('../../dist/index.js', import.meta.url).href)};
     const lw = await load();

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Lengthwise } from '../../dist/engine.js';
 import { DisposedError, FormatError, load, readSafetensors, writeSafetensors } from '../../dist/index.js';
+import { loadCore } from '../../dist/load.js';
 import { checkpoint, tokenizerFile } from './llama2-files.mjs';
 
 const lw = await load({ variant: 'simd' });
@@ -182,6 +184,7 @@ test('files that lie are refused, and work goes on', () => {
     'a tensor too many': rewrite(({ tensors }) => { tensors.set('extra', tensors.get('final_norm')); }),
     'a tensor of another type': rewrite(({ tensors }) => { tensors.get('final_norm').dtype = 'I32'; }),
     'a transposed tensor': rewrite(({ tensors }) => { tensors.get('layers.0.w1').shape.reverse(); }),
+    'NaN for a number (huggingface/transformers#42959)': writeSafetensors({ metadata: { config: JSON.stringify({ ...model.config, normEpsilon: 0 }).replace('"normEpsilon":0', '"normEpsilon":NaN') }, tensors: new Map() }),
     'no JSON': writeSafetensors({ metadata: { config: '{' }, tensors: new Map() }),
     'a truncated file': file.slice(0, -1),
     'half a file': file.slice(0, file.length / 2),
@@ -190,6 +193,41 @@ test('files that lie are refused, and work goes on', () => {
   for (const [name, lie] of Object.entries(lies)) assert.throws(() => lw.loadModel(lie), FormatError, name);
   assert.throws(() => lw.loadModel('path'), TypeError);
   assert.deepEqual(lw.loadModel(file).logits(tokens), model.logits(tokens));
+});
+
+test('the head is the embedding or a tensor of its own, never what chance left there (huggingface/transformers#43429)', () => {
+  const [tied, untied] = [true, false].map((tied) => lw.model({ ...SMALL, tied }, { seed: 2 }));
+  const rewrite = (model, change) => {
+    const { metadata, tensors } = readSafetensors(model.save());
+    const config = JSON.parse(metadata.config);
+    change(config, tensors);
+    return writeSafetensors({ metadata: { ...metadata, config: JSON.stringify(config) }, tensors });
+  };
+  const head = (tensors) => tensors.set('head', tensors.get('embedding'));
+  for (const [file, error] of [
+    [rewrite(tied, () => {})], [rewrite(tied, (config) => { delete config.tied; })], [rewrite(tied, (config) => { config.tied = null; })],
+    [rewrite(tied, (config, tensors) => head(tensors)), /unexpected tensor 'head'/], [rewrite(tied, (config) => { config.tied = false; }), /no tensor 'head'/],
+    [rewrite(untied, (config) => { config.tied = true; }), /unexpected tensor 'head'/], [rewrite(untied, (config, tensors) => { tensors.delete('head'); }), /no tensor 'head'/],
+    [rewrite(tied, (config) => { config.text_config = { tied: true }; }), /text_config/],
+  ]) {
+    if (error) assert.throws(() => lw.loadModel(file), (thrown) => thrown instanceof FormatError && error.test(thrown.message), String(error));
+    else assert.deepEqual(lw.loadModel(file).logits(tokens), tied.logits(tokens));
+  }
+  assert.deepEqual(lw.loadModel(rewrite(untied, () => {})).logits(tokens), untied.logits(tokens));
+});
+
+test('whatever the alignment of data in a file (huggingface/huggingface.js#2201)', () => {
+  const model = lw.model(SMALL, { seed: 2 });
+  const file = model.save({ training: model.trainer() && true });
+  const header = Number(new DataView(file.buffer).getBigUint64(0, true));
+  for (let blanks = 1; blanks < 8; blanks++) {
+    const moved = new Uint8Array(Buffer.concat([file.subarray(0, 8 + header), Buffer.from(' '.repeat(blanks)), file.subarray(8 + header)]));
+    new DataView(moved.buffer).setBigUint64(0, BigInt(header + blanks), true);
+    const back = lw.loadModel(moved);
+    back.trainer();
+    assert.deepEqual(back.save({ training: true }), file);
+    back.dispose();
+  }
 });
 
 test('a damaged training state is refused', () => {
@@ -290,6 +328,24 @@ test('models leave nothing behind', async () => {
   const before = own.memoryBytes;
   for (let i = 0; i < 2000; i++) round();
   assert.equal(own.memoryBytes, before);
+});
+
+test('the last megabytes of memory serve like the first (wasm-bindgen/wasm-bindgen#3311)', async () => {
+  const { core, variant, module } = await loadCore({ variant: 'simd' });
+  const high = new Lengthwise(core, variant, module);
+  const config = { ...SMALL, encoding: 't5' };
+  const [near, far] = [0, 1].map((ballast) => {
+    if (ballast) assert.ok(core._malloc(2 ** 31 - 40 * 2 ** 20), 'ballast'); // pages that nobody touches cost nothing
+    const model = high.model(config, { seed: 4 });
+    const table = high.encoding('t5', { heads: 2 });
+    const { loss } = model.trainer().step(batch, shape);
+    return { loss, logits: model.logits(tokens), file: model.save({ training: true }), bias: table.bias(9), parameters: table.parameters };
+  });
+  assert.ok(high.memoryBytes > 2 ** 31 - 40 * 2 ** 20);
+  assert.deepEqual(far, near);
+  assert.throws(() => high.encoding('sinusoidal', { width: 1024 }).table(2 ** 15), { name: 'OutOfMemoryError' });
+  assert.equal(core._malloc(2.2 * 2 ** 30), 0);
+  assert.deepEqual(high.model(config, { seed: 4 }).logits([1]), lw.model(config, { seed: 4 }).logits([1]));
 });
 
 test('a model with NaN weights says so instead of giving a token', async () => {

@@ -21,7 +21,7 @@ before(() => {
 });
 after(() => rmSync(home, { recursive: true }));
 
-test('every exported path exists and resolves', () => {
+test('every exported path exists and resolves (tree-sitter/tree-sitter#4576)', () => {
   const { exports } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'));
   const files = Object.values(exports).flatMap((entry) => (typeof entry === 'string' ? [entry] : Object.values(entry)));
   for (const file of files) assert.ok(existsSync(join(installed, file)), file);
@@ -104,6 +104,32 @@ test('a bundler finds all its files', async () => {
   const { output } = await build({ root: home, configFile: false, logLevel: 'silent', build: { write: false } });
   const names = output.map((file) => file.fileName.replace(/-[\w-]{8}\./, '.'));
   for (const name of ['assets/lengthwise.wasm', 'assets/lengthwise-relaxed.wasm', 'assets/worker.js']) assert.ok(names.includes(name), `${name} in ${names}`);
+});
+
+test('a development server of Vite finds the WebAssembly, given one line (vitejs/vite#15929)', async () => {
+  const { createServer } = await import('vite');
+  const server = await createServer({
+    root: home, configFile: false, logLevel: 'silent', server: { host: '127.0.0.1', port: 0, ws: false }, optimizeDeps: { exclude: ['lengthwise'] },
+  });
+  try {
+    await server.listen();
+    const seen = new Map(); // what a browser would ask for: modules, and the files that they name
+    const get = async (url) => {
+      if (!seen.has(url.href)) seen.set(url.href, fetch(url).then((answer) => answer.arrayBuffer()));
+      return Buffer.from(await seen.get(url.href));
+    };
+    const visit = async (url) => {
+      if (seen.has(url.href)) return;
+      for (const [, name] of (await get(url)).toString().matchAll(/(?:from ?|import ?)"([^"]*lengthwise[^"]*|\.[^"]*)"/g)) await visit(new URL(name, url));
+      for (const [, name] of (await get(url)).toString().matchAll(/new URL\(['"]([^'"]+\.wasm)['"]/g)) await get(new URL(name, url));
+    };
+    await visit(new URL('main.js', server.resolvedUrls.local[0]));
+    const modules = await Promise.all([...seen].filter(([url]) => url.includes('.wasm')).map(([, file]) => file));
+    assert.equal(modules.length, 2, [...seen.keys()].join());
+    for (const module of modules) assert.deepEqual([...new Uint8Array(module, 0, 4)], [0, 0x61, 0x73, 0x6d]);
+  } finally {
+    await server.close();
+  }
 });
 
 test('the tarball holds what it needs and no more', () => {
