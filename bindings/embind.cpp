@@ -101,8 +101,8 @@ class Encoder {
     float* row = at<float>(out);
     for (int h = 0; h < stack_.shape().heads; h++)
       for (int i = 0; i < int(queries); i++, row += int(keys)) {
-        if (plan_.bias.table.empty()) std::fill_n(row, int(keys), 0.f);
-        else std::copy_n(plan_.bias.row(h, int(offset) + i), int(keys), row);
+        const int query = int(offset) + i, held = plan_.bias.table.empty() ? 0 : plan_.bias.triangular ? std::min(int(keys), query + 1) : int(keys);
+        std::fill(std::copy_n(plan_.bias.row(h, query), held, row), row + int(keys), 0.f);
       }
   }
   void pattern(double out, double queries, double keys, double offset) {

@@ -3,8 +3,9 @@
 // gradient two sums for each piece, which then go to the parameters.
 #pragma once
 #include <algorithm>
+#include <bit>
 #include <cmath>
-#include <cstring>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -32,15 +33,20 @@ class BrokenLine {
       for (size_t o = 0; o < outputs_; o++) pieces_[p * outputs_ + o] = piece(network, p, o);
   }
 
-  // y [out][n] += network of x [n]; stride: floats from one output to the next.
-  void forward(const float* x, size_t n, float* y, size_t stride) const {
-    each_run(x, n, [&](size_t p, size_t first, size_t count) {
-      for (size_t o = 0; o < outputs_; o++) {
-        const auto [slope, offset] = pieces_[p * outputs_ + o];
-        float* out = y + o * stride;
-        for (size_t m = first; m < first + count; m++) out[m] += slope * x[m] + offset;  // runs are too short for simd::each
+  // y [out][n] = network of x [n]; stride: floats from one output to the next. Runs are short: the vectors of one may reach
+  // into the next, which is written later.
+  void forward(const float* x, size_t n, float* y, size_t stride) {
+    runs_.clear();
+    each_run(x, n, [&](size_t p, size_t first, size_t count) { runs_.push_back({p * outputs_, first, first + count}); });
+    const size_t whole = n < 4 ? 0 : n - 3;  // where a vector may begin
+    for (size_t o = 0; o < outputs_; o++, y += stride)  // one output after the other: memory likes long rows
+      for (const Run& run : runs_) {
+        const auto [slope, offset] = pieces_[run.piece + o];
+        const simd::f32x4 slopes = simd::splat(slope), offsets = simd::splat(offset);
+        size_t m = run.first;
+        for (const size_t last = std::min(run.end, whole); m < last; m += 4) simd::store(y + m, simd::madd(slopes, simd::load(x + m), offsets));
+        for (; m < run.end; m++) y[m] = slope * x[m] + offset;
       }
-    });
   }
 
   // dy [out][n] → gradients of the network's parameters (accumulated) and dx [n] (written).
@@ -66,16 +72,18 @@ class BrokenLine {
  private:
   struct Piece { float slope = 0, offset = 0; };
   struct Sum { double slope = 0, offset = 0; };
+  struct Run { size_t piece, first, end; };
   struct Unit { size_t from, to; };  // the pieces on which it is active
 
   bool changed(std::span<const Parameter> network) {
-    size_t at = 0;
-    bool same = !kept_.empty();
-    for (const Parameter& p : network) {
-      same = same && std::memcmp(p.value, &kept_[at], p.size() * sizeof(float)) == 0;
-      at += p.size();
+    uint32_t different = kept_.empty();
+    const float* kept = kept_.data();
+    for (size_t l = 0; l < network.size() && !different; kept += network[l++].size()) {
+      const size_t size = network[l].size();
+      const float* value = network[l].value;  // asked for each row of a table: no early end, so that it goes four at a time
+      for (size_t n = 0; n < size; n++) different |= std::bit_cast<uint32_t>(value[n]) ^ std::bit_cast<uint32_t>(kept[n]);
     }
-    if (same) return false;
+    if (!different) return false;
     kept_.clear();
     for (const Parameter& p : network) kept_.insert(kept_.end(), p.value, p.value + p.size());
     return true;
@@ -104,7 +112,9 @@ class BrokenLine {
     for (size_t m = 0, end; m < n; m = end) {
       const auto above = std::upper_bound(kinks_.begin(), kinks_.end(), x[m]);
       const float low = above == kinks_.begin() ? -INFINITY : above[-1], high = above == kinks_.end() ? INFINITY : *above;
-      for (end = m + 1; end < n && low <= x[end] && x[end] < high;) end++;
+      end = m + 1;
+      while (end + 4 <= n && simd::all(simd::splat(low) <= simd::load(x + end)) && simd::all(simd::load(x + end) < simd::splat(high))) end += 4;
+      while (end < n && low <= x[end] && x[end] < high) end++;
       f(size_t(above - kinks_.begin()), m, end - m);
     }
   }
@@ -133,6 +143,7 @@ class BrokenLine {
   std::vector<float> kinks_;    // rising
   std::vector<Unit> units_;
   std::vector<Piece> pieces_;   // [kinks + 1][out]
+  std::vector<Run> runs_;       // of the numbers at hand
   std::vector<Sum> sums_;       // [1 + pieces][out]
   size_t outputs_ = 0;
 };

@@ -73,17 +73,18 @@ class Custom final : public Adapter<Nothing> {
   }
 
   bool bias_by_row(std::span<const double>) override { return from_->custom.bias_by_row; }
-  void bias(double query, std::span<const double> distances, float* out) override {
+  void bias(double query, std::span<const double> distances, Heads out) override {
     const size_t n = distances.size(), size = n * shape_.heads;
     const bool by_row = from_->custom.bias_by_row;
-    if (room(size) && fill(tables_->bias(query, distances, values_.data()), by_row ? "biasAt" : "bias",
+    const bool filled = room(size) && fill(tables_->bias(query, distances, values_.data()), by_row ? "biasAt" : "bias",
                            "numbers that single precision holds, -Infinity", size,
                            [](double x) { return std::isfinite(float(x)) || float(x) == -std::numeric_limits<float>::infinity(); },
                            [&](size_t m) {
                              const double head = double(m / n), distance = distances[m % n];
                              return by_row ? arguments({head, query, query - distance}) : arguments({head, distance});
-                           }))
-      for (size_t m = 0; m < size; m++) out[m] += float(values_[m]);
+                           });
+    for (int h = 0; h < shape_.heads; h++)
+      for (size_t m = 0; m < n; m++) out[h][m] = filled ? float(values_[h * n + m]) : 0;
   }
 
   // Keys past the query are not asked for where the mask hides them anyhow.

@@ -48,13 +48,15 @@ struct Rotation {
 };
 enum class Side { query, key };
 
-// A strided table: row(h, i)[j] is added to the score of query i and key j. row_stride −1 is "by distance" (Toeplitz).
-// Tables are padded so that reading up to 16 floats past key length − 1 is safe.
+// A table: row(h, i)[j] is added to the score of query i and key j. row_stride −1 is "by distance" (Toeplitz). Tables are
+// padded so that reading up to 16 floats past a row is safe.
 struct Bias {
   Buffer<float> table;  // empty: the door is closed
   ptrdiff_t head_stride = 0, row_stride = 0, origin = 0;
-  bool triangular = false;  // dense, with zeros in the keys after each query
-  ptrdiff_t index(int head, int query) const { return head * head_stride + query * row_stride + origin; }
+  bool triangular = false;  // row after row of the keys 0 … i only: a causal table that is not by distance
+  ptrdiff_t index(int head, int query) const {
+    return head * head_stride + (triangular ? ptrdiff_t(query) * (query + 1) / 2 : query * row_stride) + origin;
+  }
   const float* row(int head, int query) const { return table.data() + index(head, query); }
 };
 

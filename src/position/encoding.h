@@ -99,6 +99,13 @@ struct Parameter {
 
 struct Rotary { int pairs; Pairing pairing; };
 
+// Rows of numbers, one for each head: out[h][m].
+struct Heads {
+  float* data;
+  ptrdiff_t stride;  // floats from one head's row to the next
+  float* operator[](ptrdiff_t head) const { return data + head * stride; }
+};
+
 // The hooks, by name. A struct E opens a door exactly when it has the hook.
 template <class E> concept IdsByToken = requires(E e, std::span<double> p, const int* t, Random* r) { e.ids(p, t, r); };
 template <class E> concept HandsOutIds = IdsByToken<E> || requires(E e, std::span<double> p, Random* r) { e.ids(p, r); };
@@ -113,8 +120,8 @@ template <class E> concept OpensInput = InputByToken<E> || Mixes<E> || requires(
 template <class E> concept OpensRotation = requires(E e, std::span<const double> p, int n, double* angles) {
   { e.rotary() } -> std::same_as<Rotary>; e.rotation(p, n, angles); };
 template <class E> concept HasGain = requires(E e, std::span<const double> p, double* q, double* k) { e.gain(p, q, k); };
-template <class E> concept BiasByRow = requires(E e, double i, std::span<const double> d, float* out) { e.bias(i, d, out); };
-template <class E> concept OpensBias = BiasByRow<E> || requires(E e, std::span<const double> d, float* out) { e.bias(d, out); };
+template <class E> concept BiasByRow = requires(E e, double i, std::span<const double> d, Heads out) { e.bias(i, d, out); };
+template <class E> concept OpensBias = BiasByRow<E> || requires(E e, std::span<const double> d, Heads out) { e.bias(d, out); };
 template <class E> concept OpensContent = requires(E e) { { e.content() } -> std::same_as<std::unique_ptr<ContentTerm>>; };
 template <class E> concept PatternByToken = requires(E e, int i, int n, const int* t, std::vector<Interval>& out) { e.pattern(i, n, t, out); };
 template <class E> concept OpensPattern = PatternByToken<E> || requires(E e, int i, int n, std::vector<Interval>& out) { e.pattern(i, n, out); };
@@ -172,10 +179,10 @@ class Encoding {
   virtual bool has_gain() = 0;
   virtual void gain(std::span<const double> positions, double* query, double* key) = 0;
   virtual void rotation_backward(std::span<const double> positions, int length, const float* gradient) = 0;
-  // bias: out [H][n] += bias at each distance Δ = p_i − p_j (may be negative or fractional). One that depends on the
+  // bias: out[h][m] = bias at each distance Δ = p_i − p_j (may be negative or fractional). One that depends on the
   // query too (bias_by_row, at these positions) is asked once for each row, with p_i.
   virtual bool bias_by_row(std::span<const double> positions) = 0;
-  virtual void bias(double query, std::span<const double> distances, float* out) = 0;
+  virtual void bias(double query, std::span<const double> distances, Heads out) = 0;
   virtual void bias_backward(double query, std::span<const double> distances, const float* gradient) = 0;
   virtual float score_scale() = 0;        // factor on q·k; negative: the usual 1/√D; 0: the content term replaces q·k
   virtual std::unique_ptr<ContentTerm> content() = 0;
@@ -247,7 +254,7 @@ class Adapter : public Encoding {
   bool bias_by_row(std::span<const double> p) override {
     if constexpr (requires { e_.by_row(p); }) return e_.by_row(p); else return BiasByRow<E>;
   }
-  void bias(double i, std::span<const double> d, float* out) override {
+  void bias(double i, std::span<const double> d, Heads out) override {
     if constexpr (BiasByRow<E>) e_.bias(i, d, out); else if constexpr (OpensBias<E>) e_.bias(d, out);
   }
   void bias_backward(double i, std::span<const double> d, const float* g) override {

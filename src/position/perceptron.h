@@ -28,12 +28,12 @@ class Perceptron {
     sums_.resize(cells), active_.resize(cells), gradient_.resize(cells);
   }
 
-  // y [out][n] += network of x [in][n]; strides: floats from feature to feature.
+  // y [out][n] = network of x [in][n]; strides: floats from feature to feature.
   void forward(const float* x, size_t x_stride, size_t n, float* y, size_t y_stride) {
     each_tile(n, [&](size_t first, size_t count) {
       run(x + first, x_stride, count);
       for (int o = 0; o < widths_.back(); o++)
-        for (size_t m = 0; m < count; m++) y[o * y_stride + first + m] += sums_[at_.back() + o * tile + m];
+        std::copy_n(&sums_[at_.back() + o * tile], count, y + o * y_stride + first);
     });
   }
   // dy [out][n] → gradients of the parameters (accumulated) and dx [in][n] (written, strides as of x; may be nullptr).

@@ -246,37 +246,37 @@ bool Stack::each_stretch(const Plan& plan, F f) {
         while (z > 1 && int(m) >= plan.zones[z - 2].first[i]) z--;
         numbers_[m] = plan.zones[z - 1].query[i] - plan.zones[z - 1].key[m];
       }
-    f(dense ? plan.positions[i] : 0, std::span<const double>(numbers_.data(), count), dense ? size_t(i) * N : 0);
+    f(dense ? plan.positions[i] : 0, std::span<const double>(numbers_.data(), count), size_t(plan.bias.index(0, i)));
   }
   return true;
 }
 
 Error Stack::plan_bias(Plan& out) {
   Bias& b = out.bias;
-  const size_t size_before = b.table.size();
-  const bool was_triangular = b.triangular;
-  b.table.clear(), b.triangular = false;
+  b.table.clear();
   if (!opens(doors(), Door::bias)) return {};
   const int64_t N = out.length, H = shape_.heads;
   double step = 0;
   bool by_distance = equal_steps(out.positions, step) && out.zones.empty();
   for (auto& e : encodings_) by_distance = by_distance && !e->bias_by_row(out.positions);
-  const int64_t head = by_distance ? 2 * N - 1 : N * N;
+  b.triangular = !by_distance && out.causal;
+  const int64_t head = by_distance ? 2 * N - 1 : b.triangular ? N * (N + 1) / 2 : N * N;
   if (!sized(b.table, H, head, padding)) return out_of_memory("the score bias", 4.0 * H * head);
   std::fill_n(b.table.end() - padding, padding, 0.f);
-  const bool triangular = !by_distance && out.causal;
-  const bool zeros_stand = triangular && was_triangular && size_before == b.table.size() && b.row_stride == N;
   b.head_stride = ptrdiff_t(head), b.row_stride = by_distance ? -1 : ptrdiff_t(N), b.origin = by_distance ? ptrdiff_t(N) - 1 : 0;
   bool fits = each_stretch(out, [&](double query, std::span<const double> distances, size_t at) {
     const size_t n = distances.size();
-    std::fill_n(floats_.data(), n * H, 0.f);
-    for (auto& e : encodings_) if (opens(e->descriptor().doors, Door::bias)) e->bias(query, distances, floats_.data());
-    for (int h = 0; h < H; h++) {  // and zeros where a causal row ends, unless they are there from last time
-      float* end = std::copy_n(floats_.data() + h * n, n, b.table.data() + h * head + at);
-      if (!zeros_stand) std::fill_n(end, (by_distance ? head : N) - int64_t(n), 0.f);
+    const Heads rows{b.table.data() + at, ptrdiff_t(head)}, more{floats_.data(), ptrdiff_t(n)};
+    bool first = true;
+    for (auto& e : encodings_) {
+      if (!opens(e->descriptor().doors, Door::bias)) continue;
+      e->bias(query, distances, first ? rows : more);
+      for (int h = 0; h < H && !first; h++)
+        for (size_t m = 0; m < n; m++) rows[h][m] += more[h][m];
+      first = false;
     }
+    for (int h = 0; h < H && by_distance; h++) std::fill_n(rows[h] + n, head - int64_t(n), 0.f);  // distances hidden by the mask
   });
-  b.triangular = fits && triangular;
   return fits ? Error{} : out_of_memory("the score bias", 4.0 * H * N);
 }
 

@@ -65,8 +65,10 @@ void measure(const AttentionCase& c, const std::string& spec, int trained_length
 
 }  // namespace
 
-int main() {
+int main(int count, char** specs) {  // all of them, or those that are named
   AttentionCase c(length, length, 0, heads, heads, head_dim, true, 1);
+  for (int n = 1; n < count; n++) measure(c, specs[n], length), measure(c, specs[n], length / 2);
+  if (count > 1) return 0;
   for (auto& entry : catalogue()) measure(c, entry.descriptor->name, length);
   for (const char* spec : {"fire", "learned:overflow=interpolate"}) measure(c, spec, length / 2);
 }

@@ -15,7 +15,8 @@ import { fail } from '../../bindings/toolchain/setup.mjs';
 
 const programs = { encodings: 'plan_bench', product: 'product_bench', attention: 'attention_bench' };
 const given = process.argv.slice(2);
-const [name, native] = given[0]?.startsWith('--') || !given.length ? ['peers'] : given;
+const name = given[0]?.startsWith('--') || !given.length ? 'peers' : given[0], native = given[1] === 'native';
+const rest = given.slice(native ? 2 : 1);
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
 /** The packages to compare with, which have a lock file of their own. */
@@ -58,7 +59,7 @@ async function bench() {
   const program = programs[name];
   if (!program) throw new Problem(`npm run bench -- ${name}: the name is one of ${[...Object.keys(programs), 'foundation', 'growth', 'peers'].join(', ')}`);
   const folder = await buildPreset(native ? 'native' : 'wasm', [program]);
-  return native ? [join(folder, program), []] : [process.execPath, [join(folder, `${program}.cjs`)]];
+  return native ? [join(folder, program), rest] : [process.execPath, [join(folder, `${program}.cjs`), ...rest]];
 }
 
 try {

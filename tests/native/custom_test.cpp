@@ -132,6 +132,7 @@ TEST_CASE("custom: the same plan as the built-in encoding with the same formula"
       same_plan("own_window+own_alibi+rope", "window:width=3+alibi+rope", s, positions);
       const Plan by_row = BoundStack("own_dense", s).plan(positions), by_distance = BoundStack("alibi", s).plan(positions);
       CHECK(by_row.bias.row_stride == ptrdiff_t(positions.size()));
+      CHECK(by_row.bias.triangular == causal);
       for (int h = 0; h < 4; h++)
         for (size_t i = 0; i < positions.size(); i++)
           for (size_t j = 0; j < (causal ? i + 1 : positions.size()); j++) CHECK(by_row.bias.row(h, int(i))[j] == by_distance.bias.row(h, int(i))[j]);

@@ -35,14 +35,13 @@ struct Alibi {
     return {"alibi:form is \"asymmetric\" with causal = true; allowed: symmetric"};
   }
 
-  void bias(std::span<const double> distances, float* out) const {
+  void bias(std::span<const double> distances, Heads out) const {
     for (int h = 0; h < heads_; h++) {
       const bool right = h >= int(slopes_.size());  // only in the asymmetric form
       const double slope = slopes_[right ? h - slopes_.size() : h];
-      for (double distance : distances) {
-        bool hidden = asymmetric_ && (right ? distance > 0 : distance < 0);
-        *out++ += float(hidden ? -std::numeric_limits<double>::infinity() : -slope * std::fabs(distance));
-      }
+      for (size_t m = 0; m < distances.size(); m++) out[h][m] = float(0 - slope * std::fabs(distances[m]));
+      for (size_t m = 0; asymmetric_ && m < distances.size(); m++)
+        if (right ? distances[m] > 0 : distances[m] < 0) out[h][m] = -std::numeric_limits<float>::infinity();
     }
   }
 

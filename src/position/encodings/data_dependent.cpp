@@ -55,7 +55,6 @@ class DataDependentTerm final : public ContentTerm {
 
   void row(const Row& row, const float*, float* scores) override {
     gather(row);
-    out_.fill(0);
     own_.network.forward(&features_[row.first], length_, row.last - row.first, &out_[row.first], length_);
     const float *bias = feature(H_ + row.head), *change = &out_[size_t(row.head) * length_];
     for (int j = row.first; j < row.last; j++) scores[j] += bias[j] + change[j];

@@ -31,9 +31,9 @@ struct DynamicBias {
       : logarithm_(o.flag("logarithm")),
         network_({1, (s.width + 3) / 4, (s.width + 3) / 4, s.heads}, Perceptron::silu, parameters) {}
 
-  void bias(std::span<const double> distances, float* out) {
+  void bias(std::span<const double> distances, Heads out) {
     each_part(distances, [&](size_t first, const float* x, size_t count) {
-      network_.forward(x, 0, count, out + first, distances.size());
+      network_.forward(x, 0, count, out[0] + first, out.stride);
     });
   }
   void bias_backward(std::span<const double> distances, const float* gradient) {

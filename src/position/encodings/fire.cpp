@@ -34,10 +34,10 @@ struct Fire {
   bool by_row(std::span<const double> positions) {
     return std::any_of(positions.begin(), positions.end(), [&](double p) { return p > threshold(); });
   }
-  void bias(double query, std::span<const double> distances, float* out) {
+  void bias(double query, std::span<const double> distances, Heads out) {
     line_.follow(network());
     each_part(query, distances, [&](size_t first, const float* x, size_t count) {
-      line_.forward(x, count, out + first, distances.size());
+      line_.forward(x, count, out[0] + first, out.stride);
     });
   }
   void bias_backward(double query, std::span<const double> distances, const float* gradient) {
@@ -101,7 +101,8 @@ struct Fire {
       const double* z = &distances[first];
       count = std::min(part, distances.size() - first);
       const float* kept = kept_row(z, count);
-      for (size_t n = 0; n < count; n++) x[n] = (kept ? kept[n] : fast_psi(z[n])) * factor;
+      if (kept) for (size_t n = 0; n < count; n++) x[n] = kept[n] * factor;
+      else for (size_t n = 0; n < count; n++) x[n] = fast_psi(z[n]) * factor;
       f(first, x, count);
     }
   }

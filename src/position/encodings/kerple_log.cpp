@@ -33,10 +33,10 @@ struct KerpleLog {
       for (int h = 0; h < heads_; h++) p.value[h] = std::max(p.value[h], least);
   }
 
-  void bias(std::span<const double> distances, float* out) const {
+  void bias(std::span<const double> distances, Heads out) const {
     for (int h = 0; h < heads_; h++) {
       const double r1 = at(0, h), r2 = at(1, h);
-      for (double distance : distances) *out++ -= float(r1 * std::log1p(r2 * std::fabs(distance)));
+      for (size_t m = 0; m < distances.size(); m++) out[h][m] = 0 - float(r1 * std::log1p(r2 * std::fabs(distances[m])));
     }
   }
   void bias_backward(std::span<const double> distances, const float* gradient) {

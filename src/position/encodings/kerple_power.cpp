@@ -33,10 +33,10 @@ struct KerplePower {
       for (int h = 0; h < heads_; h++) parameters[n].value[h] = at(n, h);
   }
 
-  void bias(std::span<const double> distances, float* out) const {
+  void bias(std::span<const double> distances, Heads out) const {
     for (int h = 0; h < heads_; h++) {
       const double r1 = at(0, h), r2 = at(1, h);
-      for (double distance : distances) *out++ -= float(r1 * std::pow(std::fabs(distance), r2));
+      for (size_t m = 0; m < distances.size(); m++) out[h][m] = 0 - float(r1 * std::pow(std::fabs(distances[m]), r2));
     }
   }
   void bias_backward(std::span<const double> distances, const float* gradient) {

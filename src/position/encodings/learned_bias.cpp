@@ -28,12 +28,12 @@ struct LearnedBias {
     parameters.push_back({Parameter::normal, "table", s.heads, most_ - least_ + 1, 0.02});
   }
 
-  void bias(std::span<const double> distances, float* out) const {
+  void bias(std::span<const double> distances, Heads out) const {
     const Parameter& table = parameters[0];
     each_cell(distances, [&](size_t m, int low, float part) {
       for (int h = 0; h < table.rows; h++) {
         const float* row = table.value + size_t(h) * table.columns;
-        out[h * distances.size() + m] += part == 0 ? row[low] : (1 - part) * row[low] + part * row[low + 1];
+        out[h][m] = part == 0 ? row[low] : (1 - part) * row[low] + part * row[low + 1];
       }
     });
   }

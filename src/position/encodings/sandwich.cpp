@@ -34,11 +34,11 @@ struct Sandwich {
     return {"sandwich:width is " + std::to_string(width) + "; allowed: even numbers"};
   }
 
-  void bias(std::span<const double> distances, float* out) const {
+  void bias(std::span<const double> distances, Heads out) const {
     for (size_t m = 0; m < distances.size(); m++) {
       double sum = 0;
       for (double frequency : frequencies_) sum += std::cos(distances[m] * frequency) - 1;
-      for (int h = 0; h < heads_; h++) out[h * distances.size() + m] += float(sum * heads_ / (8.0 * (h + 1)));
+      for (int h = 0; h < heads_; h++) out[h][m] = float(sum * heads_ / (8.0 * (h + 1)));
     }
   }
 

@@ -54,11 +54,10 @@ struct T5 {
 
   float score_scale() const { return scaled_ ? -1 : 1; }
 
-  void bias(std::span<const double> distances, float* out) const {
+  void bias(std::span<const double> distances, Heads out) const {
     each_run(distances, [&](size_t from, size_t to, int bucket) {
       const float* row = parameters[0].value + size_t(bucket) * heads_;
-      for (int h = 0; h < heads_; h++)
-        for (size_t m = from; m < to; m++) out[h * distances.size() + m] += row[h];
+      for (int h = 0; h < heads_; h++) std::fill(out[h] + from, out[h] + to, row[h]);
     });
   }
   void bias_backward(std::span<const double> distances, const float* gradient) {

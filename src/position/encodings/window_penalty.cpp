@@ -22,10 +22,10 @@ struct WindowPenalty {
 
   WindowPenalty(const Options& o, const Shape& s) : width_(o.integer("width")), heads_(s.heads) {}
 
-  void bias(std::span<const double> distances, float* out) const {
-    for (int h = 0; h < heads_; h++, out += distances.size())
+  void bias(std::span<const double> distances, Heads out) const {
+    for (int h = 0; h < heads_; h++)
       for (size_t m = 0; m < distances.size(); m++)
-        if (std::fabs(distances[m]) >= width_) out[m] = -std::numeric_limits<float>::infinity();
+        out[h][m] = std::fabs(distances[m]) >= width_ ? -std::numeric_limits<float>::infinity() : 0;
   }
 
  private:

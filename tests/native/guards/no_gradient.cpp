@@ -5,7 +5,7 @@ struct NoGradient {
   static constexpr lw::Descriptor descriptor{.name = "no_gradient", .title = "", .title_zh = "", .paper = "", .doors = unsigned(lw::Door::bias),
                                              .options = {}, .past = lw::Past::same, .past_note = "", .past_note_zh = ""};
   NoGradient(const lw::Options&, const lw::Shape&) {}
-  void bias(std::span<const double>, float*) {}
+  void bias(std::span<const double>, lw::Heads) {}
   std::vector<lw::Parameter> parameters;
 };
 
