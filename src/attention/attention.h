@@ -28,7 +28,7 @@ struct AttentionInput {
   LinearState* state = nullptr;  // linear attention goes on from here, unless it knows too much, and leaves what it knows now
 };
 
-// Everything that attention needs beyond inputs and output. Reused between calls.
+// Everything that attention needs beyond inputs and output. Reused between calls. With n threads up to n times as much.
 struct AttentionScratch { Buffer<float> floats; };
 
 // plan covers tokens 0 … max(keys, offset + queries) − 1 at least. Content terms have had begin() and sequence() already.

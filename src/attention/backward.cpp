@@ -2,7 +2,9 @@
 // score.h. With p the weights, t the score before the row's scale a, and dp_j = dout·v_j (+ the value door's part):
 //   ds = p·(dp − dout·out),  d(t) = a·ds = d(bias) = d(raw),  d(a) = Σ ds·t,  dv = pᵀ·dout,  dq = d(raw)·k,  dk = d(raw)ᵀ·q
 // q and k are the turned ones; their gradients are turned back at the end.
+// Threads take key/value heads, so that each sum is still made in one order.
 #include "attention/products.h"
+#include "parallel/threads.h"
 
 namespace lw {
 namespace {
@@ -221,20 +223,23 @@ bool attention_backward(const AttentionInput& in, const Plan& plan, Contents con
                value_panels = place(panels_size), dk = place(zones * rows_size), dv = place(rows_size), s = place(scores_size),
                ds = place(scores_size), far = place(zones > 1 ? scores_size : 0), raw = place(contents.empty() ? 0 : T + panel),
                weights = place(contents.empty() ? 0 : T + panel);
-  if (!scratch.floats.resize(end)) return false;
-  float* base = scratch.floats.data();
-  const Job job{in, plan, contents, gradient.plan, gradient, W, s_stride, plan.score_scale, out, dout, out_stride, lse,
-                base + q, base + out_gradient, base + dq, base + dq_content, base + keys, base + key_panels,
-                base + value_panels, base + dk, base + dv, base + s, base + ds, base + far, base + raw, base + weights,
-                ptrdiff_t(block_size), ptrdiff_t(rows_size), ptrdiff_t(panels_size)};
+  // All heads add to the gradient of the angles; a content term works on one row at a time: one thread.
+  const bool shared = contents.empty() && !(gradient.plan && !gradient.plan->angle.empty()) &&
+                      worth_sharing <= double(in.heads) * in.queries * in.keys * D;
+  if (!scratch.floats.resize(end * (shared ? threads() : 1))) return false;
 
   const int group = in.heads / in.kv_heads;
-  for (int kv = 0; kv < in.kv_heads; kv++) {
+  parallel_if(shared, in.kv_heads, [&](int kv, int thread) {
+    float* base = scratch.floats.data() + thread * end;
+    const Job job{in, plan, contents, gradient.plan, gradient, W, s_stride, plan.score_scale, out, dout, out_stride, lse,
+                  base + q, base + out_gradient, base + dq, base + dq_content, base + keys, base + key_panels,
+                  base + value_panels, base + dk, base + dv, base + s, base + ds, base + far, base + raw, base + weights,
+                  ptrdiff_t(block_size), ptrdiff_t(rows_size), ptrdiff_t(panels_size)};
     pack_head(job, kv);
     for (int h = kv * group; h < (kv + 1) * group; h++)
       for (int i = 0; i < in.queries; i += block_rows) block(job, h, i, std::min(block_rows, in.queries - i));
     unpack_head(job, kv);
-  }
+  });
   return true;
 }
 

@@ -2,8 +2,10 @@
 // of query rows meet tiles of keys, four rows at a time. A head with too many keys is packed part by part, again for each
 // block of rows, which are larger then: what is needed beyond inputs and output is bounded, whatever the length.
 // Where zones turn queries and keys in different ways, both are packed once for each zone.
+// Threads take key/value heads or, if there are too few, pieces of the rows that read one; each packs for itself.
 // Where a content term is open a tile is as wide as the row, so that the term sees all of its scores at once.
 #include "attention/products.h"
+#include "parallel/threads.h"
 
 namespace lw {
 namespace {
@@ -14,7 +16,8 @@ constexpr int tile_keys = 64, block_rows = 64, large_block_rows = 512;
 constexpr int packed_floats = 1 << 19;  // of keys and values at once: 2 MB, part of the second cache
 constexpr int direct_queries = 3;  // so few queries read keys and values where they lie
 
-struct Running { float max = minus_infinity, sum = 0; };  // of one row's softmax
+struct Running { float max, sum; };  // of one row's softmax
+constexpr Running nothing{minus_infinity, 0};
 
 struct Job {
   const AttentionInput& in;
@@ -107,7 +110,7 @@ Interval start(const Job& job, int h, int r, int count) {
   clear(job.acc, size_t(rows) * W);
   Interval all{0, 0};
   for (int n = 0; n < count; n++) {
-    job.running[n] = {};
+    job.running[n] = nothing;
     all = join(all, Part(seen(job.plan, in.offset + r + n, in.keys), {0, in.keys}).hull());
   }
   return all;
@@ -148,7 +151,7 @@ void direct(const Job& job, int h, int r) {
   const Part part(row, {0, in.keys});
   const Interval all = part.hull();
   dot_rows(job.q, in.k + head, in.k_stride, D, all.first, all.last, job.s);
-  Running running;
+  Running running = nothing;
   if (job.contents.empty()) weigh(job, h, i, part, 0, job.s, running, job.acc);
   else weigh_content(job, h, r, part, 0, job.s, running, job.acc);
   part.each([&](int a, int b) { mix<1>(job.s, 0, in.v + head, in.v_stride, D, a, b, job.acc, 0); });
@@ -166,39 +169,44 @@ bool attention(const AttentionInput& in, const Plan& plan, Contents contents, fl
   // Content terms want whole rows.
   const int most = contents.empty() ? std::max(packed_floats / (zones * D + W) / tile_keys, 1) * tile_keys : T;
   const int at_once = few ? 0 : std::min(T, most), rows = few ? 1 : in.keys > at_once ? large_block_rows : block_rows;
+  // A content term works on one row at a time, in memory of its own: one thread.
+  const bool shared = contents.empty() && worth_sharing <= double(in.heads) * in.queries * in.keys * D;
+  const int workers = shared ? threads() : 1;
   size_t end = 0;
   auto place = [&](size_t floats) { return std::exchange(end, end + (floats + 15) / 16 * 16); };
   const size_t block_size = size_t(rows) * W, head_size = size_t(at_once) * D;
   const size_t q = place(zones * block_size), acc = place(block_size), s = place(size_t(s_stride) * 4 + panel),
                far = place(zones > 1 ? size_t(s_stride) * 4 + panel : 0), raw = place(contents.empty() ? 0 : T),
                turned = place(size_t(tile_keys) * W), panels = place(zones * head_size), values = place(size_t(at_once) * W);
-  if (!scratch.floats.resize(end)) return false;
-  float* base = scratch.floats.data();
-  Running running[large_block_rows];
-  const Job job{in, plan, contents, W, plan.score_scale, out, out_stride, lse,
-                base + q, base + acc, base + s, base + far, base + raw, base + turned, base + panels, base + values, s_stride,
-                ptrdiff_t(block_size), ptrdiff_t(head_size), running};
+  if (!scratch.floats.resize(end * workers)) return false;
 
-  int packed = -1;  // the key/value head that is packed whole
-  for (int h = 0; h < in.heads; h++) {
-    const int kv = job.kv_head(h);
-    for (int r = 0; r < in.queries && few; r++) direct(job, h, r);
-    for (int r = 0; r < in.queries && !few; r += rows) {
-      const int count = std::min(rows, in.queries - r);
+  const int blocks = (in.queries + rows - 1) / rows, group = in.heads / in.kv_heads, units = group * blocks;
+  const int pieces = in.kv_heads % workers == 0 ? 1 : std::min(units, 4 * workers);
+  parallel_if(shared, in.kv_heads * pieces, [&](int part, int thread) {
+    float* base = scratch.floats.data() + thread * end;
+    Running running[large_block_rows];
+    const Job job{in, plan, contents, W, plan.score_scale, out, out_stride, lse,
+                  base + q, base + acc, base + s, base + far, base + raw, base + turned, base + panels, base + values, s_stride,
+                  ptrdiff_t(block_size), ptrdiff_t(head_size), running};
+    const int kv = part / pieces, piece = pieces - 1 - part % pieces;  // the last rows first: they may see the most
+    if (!few && in.keys <= at_once) pack(job, kv, {0, in.keys});
+    for (int unit = units * piece / pieces; unit < units * (piece + 1) / pieces; unit++) {
+      const int h = kv * group + unit / blocks, r = unit % blocks * rows, count = std::min(rows, in.queries - r);
+      if (few) {
+        direct(job, h, r);
+        continue;
+      }
       const Interval all = start(job, h, r, count);
-      if (in.keys <= at_once) {
-        if (std::exchange(packed, kv) != kv) pack(job, kv, {0, in.keys});
-        meet(job, h, r, count, all, 0);
-      } else {
+      if (in.keys <= at_once) meet(job, h, r, count, all, 0);
+      else
         for (int first = all.first / tile_keys * tile_keys; first < all.last; first += at_once) {
           const Interval keys{first, std::min(first + at_once, all.last)};
           pack(job, kv, keys);
           meet(job, h, r, count, keys, first);
         }
-      }
       for (int n = 0; n < count; n++) finish(job, h, r + n, running[n], job.acc + n * W);
     }
-  }
+  });
   return true;
 }
 

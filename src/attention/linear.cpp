@@ -4,6 +4,7 @@
 // those of keys and values. With u = dz/n and w = −u·z:
 //   da = S·u, dφ(q) = w·s;  G = Σ_i a_i u_iᵀ, g = Σ_i w_i φ(q_i),  db = G·v, dφ(k) = g, dv = Gᵀb
 #include "attention/products.h"
+#include "parallel/threads.h"
 
 namespace lw {
 namespace {
@@ -25,13 +26,15 @@ struct Job {
   const float* v(int g, int t) const { return in.v + t * in.v_stride + ptrdiff_t(g) * D; }
 };
 
-// Whatever the length, the scratch is the same.
-bool place(AttentionScratch& scratch, Job& job) {
-  if (!scratch.floats.resize(4 * size_t(job.W) + job.state_size())) return false;
-  float* next = scratch.floats.data();
-  for (float** vector : {&job.phi, &job.turned, &job.vector, &job.dturned}) *vector = std::exchange(next, next + job.W);
-  job.own = next;
-  return true;
+// Whatever the length, the scratch is the same, one for each thread.
+size_t scratch_size(int head_dim) { return size_t(4 + head_dim + 1) * padded(head_dim); }
+Job job_of(const AttentionInput& in, const Plan& plan, AttentionScratch& scratch, int thread) {
+  const int D = in.head_dim, W = padded(D);
+  float* own = scratch.floats.data() + thread * scratch_size(D);
+  return {in, plan, D, W, own, own + W, own + 2 * W, own + 3 * W, own + 4 * W};
+}
+bool worth(const AttentionInput& in) {
+  return worth_sharing <= double(in.heads) * std::max(in.queries, in.keys) * in.head_dim * in.head_dim;
 }
 
 // φ(x) = elu(x) + 1, and turned.
@@ -74,15 +77,17 @@ void read(const Job& job, const float* state, float factor, float* out) {
 
 bool linear_attention(const AttentionInput& in, const Plan& plan, float* out, ptrdiff_t out_stride, float* lse,
                       AttentionScratch& scratch) {
-  Job job{in, plan, in.head_dim, padded(in.head_dim), nullptr, nullptr, nullptr, nullptr, nullptr};
-  if (!place(scratch, job) || (in.state && !in.state->sums.resize(in.kv_heads * job.state_size()))) return false;
+  const bool shared = worth(in);
+  const size_t state_size = size_t(in.head_dim + 1) * padded(in.head_dim);
+  if (!scratch.floats.resize(scratch_size(in.head_dim) * (shared ? threads() : 1)) ||
+      (in.state && !in.state->sums.resize(in.kv_heads * state_size)))
+    return false;
   const int known = in.state && in.state->tokens <= in.offset ? in.state->tokens : 0;
-  int t = known;
-  for (int g = 0; g < in.kv_heads; g++) {
-    float* state = in.state ? in.state->sums.data() + g * job.state_size() : job.own;
-    if (known == 0) clear(state, job.state_size());
-    t = known;
-    for (int r = 0; r < in.queries; r++) {
+  parallel_if(shared, in.kv_heads, [&](int g, int thread) {
+    const Job job = job_of(in, plan, scratch, thread);
+    float* state = in.state ? in.state->sums.data() + g * state_size : job.own;
+    if (known == 0) clear(state, state_size);
+    for (int r = 0, t = known; r < in.queries; r++) {
       for (; t < job.seen(r); t++) accumulate_key(job, g, t, state);
       for (int h = g * job.group(); h < (g + 1) * job.group(); h++) {
         features(job, Side::query, job.q(h, r), in.offset + r);
@@ -91,31 +96,31 @@ bool linear_attention(const AttentionInput& in, const Plan& plan, float* out, pt
         if (lse) lse[size_t(h) * in.queries + r] = std::log(total);
       }
     }
-  }
-  if (in.state) in.state->tokens = t;
+  });
+  if (in.state) in.state->tokens = in.queries ? std::max(known, job_of(in, plan, scratch, 0).seen(in.queries - 1)) : known;
   return true;
 }
 
 bool linear_attention_backward(const AttentionInput& in, const Plan& plan, const float* out, const float* dout,
                                ptrdiff_t out_stride, const float* lse, const AttentionGradient& gradient,
                                AttentionScratch& scratch) {
-  Job job{in, plan, in.head_dim, padded(in.head_dim), nullptr, nullptr, nullptr, nullptr, nullptr};
-  if (!place(scratch, job)) return false;
-  const int D = job.D, W = job.W;
-  float *state = job.own, *last = state + ptrdiff_t(D) * W;
   float* angle = gradient.plan && !gradient.plan->angle.empty() ? gradient.plan->angle.data() : nullptr;
-  // The features of a query and, in `vector`, u; returns w.
-  auto query = [&](int h, int r) {
-    const ptrdiff_t row = r * out_stride + ptrdiff_t(h) * D;
-    const float n = lse[size_t(h) * in.queries + r];
-    features(job, Side::query, job.q(h, r), r);
-    pack_rows(dout + row, 0, 1, D, n == minus_infinity ? 0 : std::exp(-n), job.vector);
-    return -dot(job.vector, out + row, D);
-  };
-  auto vector_through = [&] { dot_rows(job.vector, state, W, D, 0, D, job.dturned); };
+  const bool shared = worth(in) && !angle;  // to which all heads add
+  if (!scratch.floats.resize(scratch_size(in.head_dim) * (shared ? threads() : 1))) return false;
+  parallel_if(shared, in.kv_heads, [&](int g, int thread) {
+    const Job job = job_of(in, plan, scratch, thread);
+    const int D = job.D, W = job.W, first = g * job.group(), end = first + job.group();
+    float *state = job.own, *last = state + ptrdiff_t(D) * W;
+    // The features of a query and, in `vector`, u; returns w.
+    auto query = [&](int h, int r) {
+      const ptrdiff_t row = r * out_stride + ptrdiff_t(h) * D;
+      const float n = lse[size_t(h) * in.queries + r];
+      features(job, Side::query, job.q(h, r), r);
+      pack_rows(dout + row, 0, 1, D, n == minus_infinity ? 0 : std::exp(-n), job.vector);
+      return -dot(job.vector, out + row, D);
+    };
+    auto vector_through = [&] { dot_rows(job.vector, state, W, D, 0, D, job.dturned); };
 
-  for (int g = 0; g < in.kv_heads; g++) {
-    const int first = g * job.group(), end = first + job.group();
     clear(state, job.state_size());
     for (int r = 0, t = 0; r < in.queries; r++) {
       for (; t < job.seen(r); t++) accumulate_key(job, g, t, state);
@@ -135,7 +140,7 @@ bool linear_attention_backward(const AttentionInput& in, const Plan& plan, const
       vector_through();
       features_backward(job, Side::key, last, 1, t, angle, gradient.dk + t * in.k_stride + ptrdiff_t(g) * D);
     }
-  }
+  });
   return true;
 }
 

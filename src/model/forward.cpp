@@ -8,6 +8,7 @@
 #include "nn/linear.h"
 #include "nn/loss.h"
 #include "nn/norm.h"
+#include "parallel/threads.h"
 
 namespace lw {
 
@@ -43,8 +44,14 @@ Error Transformer::reserve(int rows, int lse_rows, bool keep) {
 
 void Transformer::normalise(const float* x, size_t gain, size_t bias, float* y, float* statistics, int rows) {
   const float* p = parameters_.data();
-  if (config_.norm == Norm::rms) rms_norm(y, statistics, x, p + gain, rows, config_.width, config_.norm_epsilon);
-  else layer_norm(y, statistics, statistics + rows, x, p + gain, p + bias, rows, config_.width, config_.norm_epsilon);
+  const ptrdiff_t d = config_.width;
+  parallel_ranges(rows, 1, 4.0 * d, [&](ptrdiff_t first, ptrdiff_t last) {
+    const float* from = x + first * d;
+    float *to = y + first * d, *kept = statistics + first;
+    const int count = int(last - first);
+    if (config_.norm == Norm::rms) rms_norm(to, kept, from, p + gain, count, int(d), config_.norm_epsilon);
+    else layer_norm(to, kept, kept + rows, from, p + gain, p + bias, count, int(d), config_.norm_epsilon);
+  });
 }
 
 // A plan stands until its length, its parameters or, in training, its ids are others; one that looks at tokens never does.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "parallel/threads.h"
 #include "simd/simd.h"
 
 namespace lw {
@@ -42,13 +43,16 @@ bool optimiser_step(float* parameters, const float* gradients, size_t count, std
     f32x4 keep = splat(segment.decay ? 1 - rate * segment.rate * config.weight_decay : 1.0f);
     float *p = parameters + segment.first, *m = state.m + segment.first, *v = state.v + segment.first;
     const float* g = gradients + segment.first;
-    each(segment.count, [&](size_t i, auto at) {
-      f32x4 d = at.load(g + i) * clip;
-      f32x4 m_new = flush(madd(beta1, at.load(m + i), rest1 * d));
-      f32x4 v_new = flush(madd(beta2, at.load(v + i), rest2 * d * d));
-      f32x4 update = m_new * correct1 / (sqrt(v_new * correct2) + splat(config.epsilon));
-      at.store(m + i, m_new), at.store(v + i, v_new);
-      at.store(p + i, keep * at.load(p + i) - change * update);
+    parallel_ranges(ptrdiff_t(segment.count), 16, 16, [&](ptrdiff_t first, ptrdiff_t last) {
+      each(size_t(last - first), [&](size_t n, auto at) {
+        const size_t i = size_t(first) + n;
+        f32x4 d = at.load(g + i) * clip;
+        f32x4 m_new = flush(madd(beta1, at.load(m + i), rest1 * d));
+        f32x4 v_new = flush(madd(beta2, at.load(v + i), rest2 * d * d));
+        f32x4 update = m_new * correct1 / (sqrt(v_new * correct2) + splat(config.epsilon));
+        at.store(m + i, m_new), at.store(v + i, v_new);
+        at.store(p + i, keep * at.load(p + i) - change * update);
+      });
     });
   }
   return true;

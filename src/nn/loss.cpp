@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "parallel/threads.h"
 #include "simd/simd.h"
 
 namespace lw {
@@ -17,23 +18,33 @@ static float largest_of(const float* logits, int vocabulary) {
   return largest(top);
 }
 
-void cross_entropy(float* losses, const float* logits, const int32_t* targets, int rows, int vocabulary) {
-  for (ptrdiff_t r = 0; r < rows; r++, logits += vocabulary) {
+// f(r) for each row, by several threads.
+template <class F>
+static void each_row(int rows, int vocabulary, F f) {
+  parallel_ranges(rows, 1, 16.0 * vocabulary, [&](ptrdiff_t first, ptrdiff_t last) {
+    for (ptrdiff_t r = first; r < last; r++) f(r);
+  });
+}
+
+void cross_entropy(float* losses, const float* all_logits, const int32_t* targets, int rows, int vocabulary) {
+  each_row(rows, vocabulary, [&](ptrdiff_t r) {
+    const float* logits = all_logits + r * vocabulary;
     losses[r] = 0;
-    if (targets[r] < 0) continue;
+    if (targets[r] < 0) return;
     float top = largest_of(logits, vocabulary);
     f32x4 total = zero();
     each(size_t(vocabulary), [&](size_t i, auto at) { total += exp_to_88(at.load(logits + i, least) - splat(top)); });
     losses[r] = (top - logits[targets[r]]) + std::log(sum(total));
-  }
+  });
 }
 
-void cross_entropy_backward(float* logits, float* losses, const int32_t* targets, const float* weights, int rows, int vocabulary) {
-  for (ptrdiff_t r = 0; r < rows; r++, logits += vocabulary) {
+void cross_entropy_backward(float* all_logits, float* losses, const int32_t* targets, const float* weights, int rows, int vocabulary) {
+  each_row(rows, vocabulary, [&](ptrdiff_t r) {
+    float* logits = all_logits + r * vocabulary;
     if (losses) losses[r] = 0;
     if (targets[r] < 0) {
       std::fill_n(logits, vocabulary, 0.0f);
-      continue;
+      return;
     }
     float top = largest_of(logits, vocabulary), target = logits[targets[r]];
     f32x4 total = zero();
@@ -46,7 +57,7 @@ void cross_entropy_backward(float* logits, float* losses, const int32_t* targets
     f32x4 scale = splat(weights[r] / sum(total));
     each(size_t(vocabulary), [&](size_t i, auto at) { at.store(logits + i, at.load(logits + i) * scale); });
     logits[targets[r]] -= weights[r];
-  }
+  });
 }
 
 }  // namespace lw

@@ -18,9 +18,15 @@ static constexpr int few_rows = 4;
 
 static size_t round_up(int n, int to) { return size_t((n + to - 1) / to) * to; }
 
-size_t product_scratch(int n, int k) {
-  return (threads() * size_t(block_rows) + round_up(n, tile_columns)) * size_t(std::min(k, depth_block));
+// Threads take rows of c, each packing all of b, or columns, each packing all of a: what is packed is not handed from core
+// to core, which would cost more than packing it twice. More columns than these are always divided.
+static constexpr int widest = 1024;
+
+static size_t scratch_of_one(int n, int k) {
+  const size_t columns = std::min(round_up(n, tile_columns), std::max<size_t>(widest, round_up((n - 1) / threads() + 1, tile_columns)));
+  return (block_rows + columns) * size_t(std::min(k, depth_block));
 }
+size_t product_scratch(int n, int k) { return threads() * scratch_of_one(n, k); }
 
 // packed[lane / width][l][lane % width] = x[lane][l] for lane < lanes, l < depth, and 0 up to a multiple of width.
 // Lanes lie `across` floats apart, steps `along`; width is a multiple of 4.
@@ -122,51 +128,50 @@ static void row_of_sums(int n, int k, const float* a, ptrdiff_t a_column, const 
   for (; l < k; l++, accumulate = true) add_rows<1>(n, a + l * a_column, a_column, b + l * b_row, b_row, c, accumulate);
 }
 
-// Columns of b that are packed at once, and rows of c that are made at once, where threads share the work.
-static constexpr int pack_columns = 64, fewest_rows = 8;
-
-void product(int m, int n, int k, const float* a, ptrdiff_t a_row, ptrdiff_t a_column, const float* b, ptrdiff_t b_row,
-             ptrdiff_t b_column, float* c, ptrdiff_t c_row, bool accumulate, float* scratch) {
-  // Pieces begin at whole vectors, so that each column is made as it would be without them.
-  auto few = [&](auto row) {
-    parallel_ranges(n, 64, double(m) * k, [&](ptrdiff_t first, ptrdiff_t last) {
-      for (ptrdiff_t i = 0; i < m; i++) row(int(last - first), a + i * a_row, b + first * b_column, c + i * c_row + first);
-    });
-  };
-  if (k == 0 || (m <= few_rows && a_column == 1 && b_row == 1))
-    return few([&](int n, const float* a, const float* b, float* c) { row_of_dots(n, k, a, b, b_column, c, accumulate); });
-  if (m <= few_rows && b_column == 1)
-    return few([&](int n, const float* a, const float* b, float* c) { row_of_sums(n, k, a, a_column, b, b_row, c, accumulate); });
-
-  const bool shared = threads() > 1 && double(m) * n * k >= worth_sharing;
-  // A few blocks for each thread; how rows are put together does not change them.
-  const int height = shared ? std::clamp(int(round_up(m / (3 * threads()), fewest_rows)), fewest_rows, block_rows) : block_rows;
-  const int blocks = (m + height - 1) / height, packs = shared ? (n + pack_columns - 1) / pack_columns : 1;
-  const ptrdiff_t width = shared ? pack_columns : n;
+// What one thread does; `scratch` is for all n columns.
+static void packed_product(int m, int n, int k, const float* a, ptrdiff_t a_row, ptrdiff_t a_column, const float* b, ptrdiff_t b_row,
+                           ptrdiff_t b_column, float* c, ptrdiff_t c_row, bool accumulate, float* scratch) {
   for (ptrdiff_t from = 0; from < k; from += depth_block, accumulate = true) {
-    const int depth = std::min(int(k - from), depth_block);
-    float *all_strips = scratch, *panels = scratch + threads() * ptrdiff_t(block_rows) * depth;
-    parallel(packs, [&](int part, int) {
-      const ptrdiff_t first = part * width;
-      pack(panels + first * depth, tile_columns, b + first * b_column + from * b_row, b_column, b_row,
-           int(std::min(width, n - first)), depth);
-    });
-    auto block = [&](int part, int thread) {
-      const ptrdiff_t first = ptrdiff_t(part) * height;
-      const int rows = int(std::min<ptrdiff_t>(height, m - first));
-      float* strips = all_strips + thread * ptrdiff_t(block_rows) * depth;
-      pack(strips, tile_rows, a + first * a_row + from * a_column, a_row, a_column, rows, depth);
+    int depth = std::min(int(k - from), depth_block);
+    float *strips = scratch, *panels = scratch + block_rows * depth;
+    pack(panels, tile_columns, b + from * b_row, b_column, b_row, n, depth);
+    for (ptrdiff_t block = 0; block < m; block += block_rows) {
+      int rows = std::min(int(m - block), block_rows);
+      pack(strips, tile_rows, a + block * a_row + from * a_column, a_row, a_column, rows, depth);
       for (ptrdiff_t j = 0; j < n; j += tile_columns)
         for (ptrdiff_t i = 0; i < rows; i += tile_rows) {
           const float *strip = strips + i * depth, *panel = panels + j * depth;
-          float* to = c + (first + i) * c_row + j;
+          float* to = c + (block + i) * c_row + j;
           if (i + tile_rows <= rows && j + tile_columns <= n) tile(depth, strip, panel, to, c_row, accumulate);
           else part_of_tile(depth, strip, panel, to, c_row, accumulate, int(rows - i), int(n - j));
         }
-    };
-    if (shared) parallel(blocks, block);
-    else for (int part = 0; part < blocks; part++) block(part, 0);
+    }
   }
+}
+
+void product(int m, int n, int k, const float* a, ptrdiff_t a_row, ptrdiff_t a_column, const float* b, ptrdiff_t b_row,
+             ptrdiff_t b_column, float* c, ptrdiff_t c_row, bool accumulate, float* scratch) {
+  // Wherever c is cut, its elements are made as they would be in one piece: columns are cut at whole vectors.
+  const double work = double(m) * k;  // of a column
+  if (k == 0 || (m <= few_rows && a_column == 1 && b_row == 1))
+    return parallel_ranges(n, tile_columns, work, [&](ptrdiff_t first, ptrdiff_t last) {
+      for (ptrdiff_t i = 0; i < m; i++)
+        row_of_dots(int(last - first), k, a + i * a_row, b + first * b_column, b_column, c + i * c_row + first, accumulate);
+    });
+  if (m <= few_rows && b_column == 1)
+    return parallel_ranges(n, tile_columns, work, [&](ptrdiff_t first, ptrdiff_t last) {
+      for (ptrdiff_t i = 0; i < m; i++)
+        row_of_sums(int(last - first), k, a + i * a_row, a_column, b + first, b_row, c + i * c_row + first, accumulate);
+    });
+  if (n <= m && n <= widest)
+    return parallel_ranges(m, tile_rows, double(n) * k, [&](ptrdiff_t first, ptrdiff_t last, int thread) {
+      packed_product(int(last - first), n, k, a + first * a_row, a_row, a_column, b, b_row, b_column, c + first * c_row, c_row,
+                     accumulate, scratch + thread * scratch_of_one(n, k));
+    });
+  parallel_ranges(n, tile_columns, work, [&](ptrdiff_t first, ptrdiff_t last, int thread) {
+    packed_product(m, int(last - first), k, a, a_row, a_column, b + first * b_column, b_row, b_column, c + first, c_row,
+                   accumulate, scratch + thread * scratch_of_one(n, k));
+  });
 }
 
 }  // namespace lw

@@ -1,10 +1,15 @@
 #include "parallel/threads.h"
 
 #ifdef LENGTHWISE_THREADS
-#include <atomic>
 #include <cstdint>
 #include <string>
+#ifndef __EMSCRIPTEN__
 #include <thread>
+#endif
+
+#ifdef __EMSCRIPTEN__
+std::atomic<int> lengthwise_fault{0};
+#endif
 
 namespace lw {
 namespace {
@@ -17,18 +22,22 @@ const void* argument;
 std::atomic<int> unfinished{0};   // parts
 std::atomic<bool> working{false};
 std::atomic<int> wanted{1};       // threads, the caller among them
+std::atomic<bool> ending{false};
 std::atomic<int> asleep{0};
 std::atomic<uint32_t> alarm{0};   // sleepers wait until it changes
 
 constexpr int most_parts = 0xffff;
 
-bool exhausted(uint64_t t) { return (t & most_parts) >= (t >> 16 & most_parts); }
+// Whether a ticket has no part for this thread. (What is wanted was said before the ticket was made.)
+bool nothing_in(uint64_t t, int thread) {
+  return (t & most_parts) >= (t >> 16 & most_parts) || thread >= wanted.load(std::memory_order_relaxed);
+}
 
 // Does one part, if one is left.
 bool take(int thread) {
   uint64_t t = ticket.load(std::memory_order_acquire);
   do {
-    if (exhausted(t)) return false;
+    if (nothing_in(t, thread)) return false;
   } while (!ticket.compare_exchange_weak(t, t + 1, std::memory_order_acq_rel, std::memory_order_acquire));
   call(argument, int(t & most_parts), thread);
   unfinished.fetch_sub(1, std::memory_order_release);
@@ -62,14 +71,14 @@ void sound_alarm() {
 }
 
 void serve(int thread) {
-  while (wanted.load(std::memory_order_relaxed) > thread) {
+  while (!ending) {
     for (int looks = 0; looks < patience; looks++)
       if (take(thread)) looks = 0;
       else pause();
     asleep.fetch_add(1);
     const uint32_t seen = alarm.load();
     // Whoever hands out work after this look changes the alarm, whoever did before has been seen.
-    if (exhausted(ticket.load()) && wanted.load() > thread) sleep_until_alarm(seen);
+    if (nothing_in(ticket.load(), thread) && !ending) sleep_until_alarm(seen);
     asleep.fetch_sub(1);
   }
 }
@@ -79,9 +88,9 @@ void serve(int thread) {
 struct Workers {
   std::thread threads[most_threads];
   void resize(int count) {
-    wanted = 1, sound_alarm();
+    ending = true, sound_alarm();
     for (std::thread& each : threads) if (each.joinable()) each.join();
-    wanted = count;
+    ending = false, wanted = count;
     for (int i = 1; i < count; i++) threads[i] = std::thread(serve, i);
   }
   ~Workers() { resize(1); }
@@ -96,7 +105,7 @@ Error set_threads(int count) {
   if (count < 1 || count > most_threads)
     return {"threads is " + std::to_string(count) + "; allowed: 1 to " + std::to_string(most_threads)};
 #ifdef __EMSCRIPTEN__
-  wanted = count, sound_alarm();  // JavaScript starts them
+  wanted = count;  // JavaScript starts and ends them
 #else
   if (count != threads()) workers.resize(count);
 #endif
@@ -112,7 +121,12 @@ void threads_detail::run(int parts, Call f, const void* context) {
     sound_alarm();
     while (take(0)) {}
     // Not by sleeping, which a page's main thread must not do; it is the rest of a part.
-    while (unfinished.load(std::memory_order_acquire) > 0) pause();
+    while (unfinished.load(std::memory_order_acquire) > 0) {
+      pause();
+#ifdef __EMSCRIPTEN__
+      if (lengthwise_fault) __builtin_trap();
+#endif
+    }
     working.store(false, std::memory_order_release);
   } else {
     for (int part = 0; part < parts; part++) f(context, part, 0);
@@ -122,7 +136,21 @@ void threads_detail::run(int parts, Call f, const void* context) {
 }  // namespace lw
 
 #ifdef __EMSCRIPTEN__
-// What a worker of JavaScript's runs: an instance of its own on the same memory, with a stack of its own.
+// What a worker of JavaScript's runs: an instance of its own, on the same memory, with the stack that it is given.
 extern "C" void lengthwise_serve(int thread) { lw::serve(thread); }
+asm(R"(
+  .globaltype __stack_pointer, i32
+  .functype lengthwise_serve (i32) -> ()
+  .section .text.lengthwise_thread,"",@
+  .globl lengthwise_thread
+  .type lengthwise_thread,@function
+lengthwise_thread:
+  .functype lengthwise_thread (i32, i32) -> ()
+  local.get 0
+  global.set __stack_pointer
+  local.get 1
+  call lengthwise_serve
+  end_function
+)");
 #endif
 #endif

@@ -5,6 +5,7 @@
 // Built without LENGTHWISE_THREADS, as the modules for one thread are, all this is a loop.
 #pragma once
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <type_traits>
 
@@ -20,8 +21,7 @@ constexpr double worth_sharing = 1 << 17;
 #ifdef LENGTHWISE_THREADS
 
 int threads();
-// 1 … 16, at first 1. Threads that are no longer wanted end. Not while something is being computed: scratch is measured
-// by threads().
+// 1 … 16, at first 1. Not while something is being computed: scratch is measured by threads().
 Error set_threads(int count);
 
 namespace threads_detail {
@@ -45,14 +45,32 @@ void parallel(int parts, const F& f) {
 
 #endif
 
-// f(first, last) for pieces of 0 … count − 1 that begin at multiples of `unit`; `work` is that of one of them. With one
-// thread it is one piece, with more they are a few each, if they are worth it.
+// The same, but by the caller alone where the work is too little to share.
+template <class F>
+void parallel_if(bool worth, int parts, const F& f) {
+  if (threads() == 1 || worth) return parallel(parts, f);
+  for (int part = 0; part < parts; part++) f(part, 0);
+}
+
+// f(first, last) or f(first, last, thread) for a piece of 0 … count − 1 for each thread, cut at multiples of `unit`; one
+// piece if it is too little to share. `work` is that of one of them. Who makes a piece of one thing mostly makes the same
+// piece of the next, whose numbers then lie in that core's cache.
 template <class F>
 void parallel_ranges(ptrdiff_t count, ptrdiff_t unit, double work, const F& f) {
-  if (threads() == 1 || double(count) * work < worth_sharing) return f(ptrdiff_t(0), count);
-  const double pieces = std::min(4.0 * threads(), double(count) * work * 2 / worth_sharing);
-  const ptrdiff_t each = ptrdiff_t(double(count) / pieces / double(unit) + 1) * unit;
-  parallel(int((count + each - 1) / each), [&](int part, int) { f(part * each, std::min(count, (part + 1) * each)); });
+  auto piece = [&](ptrdiff_t first, ptrdiff_t last, int thread) {
+    if constexpr (std::is_invocable_v<F, ptrdiff_t, ptrdiff_t, int>) f(first, last, thread);
+    else f(first, last);
+  };
+  if (threads() == 1 || double(count) * work < worth_sharing) return piece(0, count, 0);
+  const ptrdiff_t units = (count + unit - 1) / unit, each = (units + threads() - 1) / threads() * unit;
+  parallel(int((count + each - 1) / each), [&](int part, int thread) { piece(part * each, std::min(count, (part + 1) * each), thread); });
 }
 
 }  // namespace lw
+
+#if defined LENGTHWISE_THREADS && defined __EMSCRIPTEN__
+// Threads are workers of JavaScript's: each calls this, with the top of a stack of its own and its number from 1 on.
+extern "C" void lengthwise_thread(void* stack, int thread);
+// Who fails sets this, so that the caller does not wait for ever.
+extern std::atomic<int> lengthwise_fault;
+#endif

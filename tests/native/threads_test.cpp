@@ -10,8 +10,10 @@
 #include <doctest/doctest.h>
 
 #include "attention_case.h"
+#include "model/trainer.h"
 #include "nn/product.h"
 #include "parallel/threads.h"
+#include "position/catalogue.h"
 #include "simd/random.h"
 
 using namespace lw;
@@ -27,9 +29,9 @@ struct WithThreads {
 
 // What `compute` gives must not depend on the number of threads.
 template <class F>
-void check_same_bits(F compute) {
+void check_same_bits(F compute, std::initializer_list<int> counts = {2, 3, 5}) {
   const std::vector<float> once = compute();
-  for (int count : {2, 3, 5}) {
+  for (int count : counts) {
     CAPTURE(count);
     WithThreads some(count);
     const std::vector<float> again = compute();
@@ -120,5 +122,92 @@ TEST_CASE("a product has the same bits with any number of threads") {
           return c;
         });
       }
+}
+
+TEST_CASE("attention and its gradients have the same bits with any number of threads") {
+  struct { int queries, keys, offset, heads, kv_heads, head_dim; } shapes[] = {
+      {200, 200, 0, 4, 4, 16}, {131, 131, 0, 6, 3, 9}, {300, 300, 0, 1, 1, 32}, {260, 260, 0, 8, 1, 20},
+      {3, 900, 897, 8, 4, 33}, {70, 500, 430, 2, 2, 64}, {90, 90, 0, 5, 5, 40}, {64, 9000, 8936, 3, 3, 64}};
+  for (auto [queries, keys, offset, heads, kv_heads, head_dim] : shapes)
+    for (int doors = 0; doors < (keys > 1000 ? 1 : 6); doors++) {
+      CAPTURE(queries);
+      CAPTURE(keys);
+      CAPTURE(heads);
+      CAPTURE(kv_heads);
+      CAPTURE(head_dim);
+      CAPTURE(doors);
+      AttentionCase c(queries, keys, offset, heads, kv_heads, head_dim, doors != 1, uint64_t(doors));
+      if (doors == 1) REQUIRE(c.open_bias(false));
+      if (doors == 2) REQUIRE((c.open_bias(true) && c.open_scale()));
+      if (doors == 3) REQUIRE(c.open_rotation(head_dim / 2, Pairing::half));
+      if (doors == 4) REQUIRE((c.open_rotation(head_dim / 2, Pairing::interleaved) && c.open_zones()));
+      if (doors == 5) c.open_pattern([](int i, int, std::vector<Interval>& row) { row = {{0, 2}, {std::max(3, i - 40), i + 1}}; });
+      check_same_bits([&] {
+        AttentionResult forward = run(c, false);
+        std::vector<float> all = forward.out;
+        all.insert(all.end(), forward.lse.begin(), forward.lse.end());
+        if (offset) return all;
+        Random random(77);
+        const auto dout = AttentionCase::normals(random, size_t(queries) * c.out_stride + 1);
+        std::vector<float> dq(c.q_store.size()), dk(c.k_store.size()), dv(c.v_store.size());
+        PlanGradient gradient;
+        REQUIRE((gradient.bias.assign(c.plan.bias.table.size(), 0) && gradient.scale.assign(c.plan.scale.size(), 0)));
+        if (doors == 3) REQUIRE(gradient.angle.assign(c.plan.rotation.cosine.size(), 0));
+        AttentionScratch scratch;
+        REQUIRE(attention_backward(c.input(), c.plan, {}, forward.out.data() + 1, dout.data() + 1, c.out_stride, forward.lse.data(),
+                                   {dq.data() + 1, dk.data() + 1, dv.data() + 1, &gradient}, scratch));
+        for (const auto* part : {&dq, &dk, &dv}) all.insert(all.end(), part->begin(), part->end());
+        for (const auto* part : {&gradient.bias, &gradient.scale, &gradient.angle}) all.insert(all.end(), part->begin(), part->end());
+        return all;
+      });
+    }
+}
+
+TEST_CASE("linear attention and its gradients have the same bits with any number of threads") {
+  AttentionCase c(150, 150, 0, 6, 3, 20, true, 3);
+  c.plan.linear = true;
+  check_same_bits([&] {
+    AttentionResult forward = run(c, false);
+    std::vector<float> all = forward.out, dq(c.q_store.size()), dk(c.k_store.size()), dv(c.v_store.size());
+    Random random(78);
+    const auto dout = AttentionCase::normals(random, size_t(c.queries) * c.out_stride + 1);
+    AttentionScratch scratch;
+    REQUIRE(attention_backward(c.input(), c.plan, {}, forward.out.data() + 1, dout.data() + 1, c.out_stride, forward.lse.data(),
+                               {dq.data() + 1, dk.data() + 1, dv.data() + 1, nullptr}, scratch));
+    for (const auto* part : {&forward.lse, &dq, &dk, &dv}) all.insert(all.end(), part->begin(), part->end());
+    return all;
+  });
+}
+
+TEST_CASE("training and decoding have the same bits with any number of threads, with every encoding") {
+  for (auto& entry : catalogue()) {
+    const std::string name = entry.descriptor->name;
+    for (bool swiglu : {false, true}) {
+      if (swiglu && name != "rope" && name != "t5") continue;
+      CAPTURE(name);
+      CAPTURE(swiglu);
+      check_same_bits([&] {
+        ModelConfig config;
+        config.vocabulary = 130, config.width = 48, config.heads = 3, config.kv_heads = 3, config.hidden = 70;
+        config.trained_length = 64, config.encoding = name;
+        if (swiglu) config.activation = Activation::swiglu, config.norm = Norm::layer, config.tied = false;
+        std::unique_ptr<Transformer> model;
+        REQUIRE(Transformer::make(config, 5, model).text == "");
+        std::unique_ptr<Trainer> trainer;
+        REQUIRE(Trainer::make(*model, {}, 6, trainer).text == "");
+        const int batch = 2, length = 64;
+        std::vector<int> tokens(batch * (length + 1));
+        for (size_t i = 0; i < tokens.size(); i++) tokens[i] = int(i * 7919 % 130);
+        for (int step = 0; step < 2; step++) REQUIRE(trainer->step(tokens.data(), nullptr, batch, length).text == "");
+        std::vector<float> all(model->parameters(), model->parameters() + model->parameter_count());
+        all.push_back(float(trainer->info().loss));
+        std::vector<float> logits(130);
+        REQUIRE(model->feed(tokens.data(), 20, logits.data()).text == "");
+        REQUIRE(model->feed(tokens.data() + 20, 1, logits.data()).text == "");
+        all.insert(all.end(), logits.begin(), logits.end());
+        return all;
+      }, {3});
+    }
+  }
 }
 #endif
