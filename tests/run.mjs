@@ -49,6 +49,20 @@ async function doctest(preset, start) {
   return judge(result, doctestCounts(result.output));
 }
 
+/** The tests under the sanitizers, then each fuzz target with the same inputs every time. */
+async function sanitize() {
+  const tests = await doctest('sanitize', []);
+  const folder = await buildPreset('sanitize', ['lengthwise_fuzz']);
+  const results = [tests];
+  for (const name of readdirSync(join(project, 'tests/fuzz')).filter((file) => file.endsWith('_fuzz.cpp')).map((file) => file.slice(0, -4))) {
+    const result = await execute(join(folder, name), []);
+    const passed = result.code === 0 && / passed$/m.test(result.output);
+    results.push({ passed: Number(passed), failed: Number(!passed), output: passed ? '' : `${name}: ${result.output}` });
+  }
+  const sum = (key) => results.reduce((total, result) => total + (result[key] ?? 0), 0);
+  return { passed: sum('passed'), failed: sum('failed'), output: results.map(({ output }) => output ?? '').join('\n') };
+}
+
 // (module (func (result v128) … f32x4.relaxed_madd)): only an engine with relaxed SIMD takes it.
 const RELAXED = [0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 19, 1, 17, 0,
   65, 0, 253, 15, 65, 0, 253, 15, 65, 0, 253, 15, 253, 133, 2, 11];
@@ -115,7 +129,7 @@ async function pageTests() {
 
 const LAYERS = {
   native: () => doctest('native', []),
-  sanitize: () => doctest('sanitize', []),
+  sanitize,
   guards,
   wasm: () => doctest('wasm', [process.execPath]),
   'wasm-relaxed': relaxed,
