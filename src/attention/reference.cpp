@@ -107,9 +107,10 @@ bool attention_reference(const AttentionInput& in, const Plan& plan, Contents co
       double max = -infinity, total = 0;
       for (int j = first; j < last; j++) {
         score[j] += term[j];
-        if (!plan.bias.table.empty()) score[j] += plan.bias.row(h, i)[j];
+        const double bias = plan.bias.table.empty() ? 0 : plan.bias.row(h, i)[j];
+        score[j] += bias;
         if (!plan.scale.empty()) score[j] *= plan.scale[size_t(h) * plan.length + i];
-        if (!sees(plan, i, j)) score[j] = -infinity;
+        if (!sees(plan, i, j) || bias == -infinity) score[j] = -infinity;  // hidden whatever the scale
         if (score[j] > max || std::isnan(score[j])) max = score[j];  // NaN stays
       }
       const bool empty = max == -infinity;

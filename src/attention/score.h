@@ -106,6 +106,14 @@ void each_vector(float* x, int a, int b, F f) {
 // The score: here and nowhere else. `raw` is q·k·score_scale plus the content terms.
 inline f32x4 unscaled(f32x4 raw, const float* bias, int j) { return bias ? raw + simd::load(bias + j) : raw; }
 
+// What score() and the backward kernel make of t, the unscaled score. A bias of −∞ hides a key whatever the scale, where a
+// factor of 0 or less would make NaN or +∞ of it; `hiding` is the bias in such rows, else nullptr.
+inline const float* hiding(const float* bias, float row_scale) { return row_scale > 0 ? nullptr : bias; }
+inline f32x4 scaled(f32x4 t, f32x4 scale, const float* hiding, int j) {
+  const f32x4 x = t * scale;
+  return hiding ? simd::select(simd::load(hiding + j) <= simd::splat(minus_infinity), simd::splat(minus_infinity), x) : x;
+}
+
 // The largest raw score of one interval (NaN left out), where scores are raw: no bias, no scale.
 inline float largest(const float* s, int a, int b) {
   f32x4 top = simd::splat(minus_infinity);
@@ -119,7 +127,7 @@ inline float score(float* s, const float* bias, float row_scale, int a, int b) {
   const f32x4 scale = simd::splat(row_scale);
   f32x4 top = simd::splat(minus_infinity);
   each_vector(s, a, b, [&](int j, f32x4 raw, bool partial) {
-    const f32x4 x = unscaled(raw, bias, j) * scale;
+    const f32x4 x = scaled(unscaled(raw, bias, j), scale, hiding(bias, row_scale), j);
     top = simd::max(top, partial ? simd::select(first_lanes(b - j), x, top) : x);
     return x;
   });

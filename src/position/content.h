@@ -16,9 +16,7 @@ class TokenRows {
   // Rows of tokens that have come already stay: a longer cache begins again without replaying them. False: out of memory.
   bool begin(int length, int width) {
     width_ = width;
-    const uint64_t size = uint64_t(length) * width;
-    if (size > PTRDIFF_MAX / sizeof(T)) return false;
-    return size <= gradients_.size() || (values_.resize(size_t(size)) && gradients_.resize(size_t(size)));
+    return uint64_t(length) * width <= gradients_.size() || (sized(values_, length, width) && sized(gradients_, length, width));
   }
   // The row of a new token, to be written; its gradient is zero.
   T* fresh(int token) {

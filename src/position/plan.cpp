@@ -17,13 +17,6 @@ Error out_of_memory(const char* what, double bytes) {
           " MB, more than can be had; use a shorter length"};
 }
 
-// Sizes multiply in 64 bits, whatever size_t holds.
-template <class T>
-bool sized(Buffer<T>& buffer, uint64_t rows, uint64_t columns, uint64_t more = 0) {
-  uint64_t size = rows * columns + more;
-  return size <= PTRDIFF_MAX / sizeof(T) && buffer.resize(size_t(size));
-}
-
 Error check_length(size_t length) {
   const size_t most = 1 << 24;
   if (length >= 1 && length <= most) return {};

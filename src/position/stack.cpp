@@ -139,6 +139,12 @@ Error Stack::check_linear() const {
 
 Error Stack::check() const {
   Encoding *ids = nullptr, *rotates = nullptr, *maps = nullptr;
+  auto too_many = [](const std::string& what, double parameters) -> Error {
+    const double most = 4e8;  // in sum, too: 32 bits must count them
+    if (parameters <= most) return {};
+    return {what + " has " + number_text(parameters) + " parameters; allowed: at most " + number_text(most)};
+  };
+  double all = 0;
   for (auto& e : encodings_) {
     const Descriptor& d = e->descriptor();
     if (opens(d.doors, Door::ids)) ids = e.get();
@@ -149,13 +155,15 @@ Error Stack::check() const {
     if (opens(d.doors, Door::rotation)) {
       if (rotates) return {"encoding has two rotations, " + std::string(rotates->descriptor().name) + " and " + d.name + "; allowed: one"};
       rotates = e.get();
-      if (int least = 2 * e->rotary().pairs; shape_.head_dim < least)
-        return {"headDim is " + std::to_string(shape_.head_dim) + "; allowed with " + d.name + ": at least " + std::to_string(least)};
+      if (double least = 2.0 * e->rotary().pairs; shape_.head_dim < least)
+        return {"headDim is " + std::to_string(shape_.head_dim) + "; allowed with " + d.name + ": at least " + number_text(least)};
     }
-    double size = 0, most = 4e8;
+    double size = 0;
     for (auto& p : e->parameters()) size += double(p.rows) * p.columns;
-    if (size > most) return {std::string(d.name) + " has " + number_text(size) + " parameters; allowed: at most " + number_text(most)};
+    if (Error error = too_many(d.name, size)) return error;
+    all += size;
   }
+  if (Error error = too_many("encoding", all)) return error;
   if (maps && maps->coordinates() && !rotates && encodings_.size() > 1)
     return {std::string(maps->descriptor().name) + " needs a rotation; allowed: " + maps->descriptor().name + " with rope or another one"};
   for (auto& e : encodings_)

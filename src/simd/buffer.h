@@ -71,4 +71,11 @@ class Buffer {
   size_t size_ = 0, capacity_ = 0;
 };
 
+// Room for [rows][columns] and `more`: sizes multiply in 64 bits, whatever size_t holds. False: out of memory.
+template <class T>
+[[nodiscard]] bool sized(Buffer<T>& buffer, uint64_t rows, uint64_t columns, uint64_t more = 0) {
+  const uint64_t size = rows * columns + more;
+  return size <= PTRDIFF_MAX / sizeof(T) && buffer.resize(size_t(size));
+}
+
 }  // namespace lw

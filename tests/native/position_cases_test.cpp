@@ -195,13 +195,15 @@ TEST_CASE("KERPLE: at distance 0 nothing blows up") {
     }
 }
 
-TEST_CASE("a bias of −∞ hides a key, and 0 times it is never taken (ggml-org/llama.cpp#5574)") {
+TEST_CASE("a bias of −∞ hides a key whatever the scale, and 0 times it is never taken (ggml-org/llama.cpp#5574)") {
   const Shape s = shape(1, 1, 1, 8, false);
   Plan plan = BoundStack("nope", s).plan(3);
   REQUIRE(plan.bias.table.assign(3 + 16, 0));
   plan.bias.table[2] = -INFINITY;
-  const double weights[] = {0.2689414214, 0.7310585786, 0};
-  for (int key = 0; key < 3; key++) {
+  const struct { float scale; double weights[3]; } rows[] = {
+      {1, {0.2689414214, 0.7310585786, 0}}, {0, {0.5, 0.5, 0}}, {-1, {0.7310585786, 0.2689414214, 0}}};
+  for (auto& [scale, weights] : rows) for (int key = 0; key < 3; key++) {
+    REQUIRE(plan.scale.assign(3, scale));
     Inputs in(s, 3);
     in.q = {1, 0, 0}, in.k = {1, 2, 7}, in.v = {0, 0, 0}, in.v[key] = 1;
     AttentionInput one = in.attention(0, 1);
@@ -211,6 +213,16 @@ TEST_CASE("a bias of −∞ hides a key, and 0 times it is never taken (ggml-org
     REQUIRE(attention_reference(one, plan, {}, &plain, 1, nullptr));
     REQUIRE(attention(one, plan, {}, &fused, 1, nullptr, scratch));
     for (float out : {plain, fused}) CHECK(out == doctest::Approx(weights[key]).epsilon(1e-6));
+    if (scale == 1) continue;  // and on the way back nothing of it is left
+    in.q = {1, 1, 1};
+    const AttentionInput all = in.attention(0, 3);
+    float read[3], lse[3], dq[3], dk[3], dv[3];
+    plan.bias.row_stride = 0;
+    REQUIRE(attention(all, plan, {}, read, 1, lse, scratch));
+    REQUIRE(attention_backward(all, plan, {}, read, in.q.data(), 1, lse, {dq, dk, dv, nullptr}, scratch));
+    CHECK(dv[key] == doctest::Approx(3 * weights[key]).epsilon(1e-6));
+    for (float g : {dq[0], dq[1], dq[2], dk[0], dk[1]}) CHECK(std::isfinite(g));
+    CHECK(dk[2] == 0);
   }
 }
 

@@ -73,6 +73,9 @@ TEST_CASE("what is refused, and how") {
   CHECK(complaint("rope+deberta") == "");
   CHECK(complaint("path+forget_gate") == "");
   CHECK(complaint("learned", shape(1, 2, 1 << 14, 1 << 24)) == "learned has 274877906944 parameters; allowed: at most 400000000");
+  CHECK(complaint("learned", shape(1, 2, 1 << 14, 20000)) == "");
+  CHECK(complaint("learned+transformer_xl", shape(1, 2, 1 << 14, 20000)) == "");
+  CHECK(complaint("learned+learned_bias:clip=1000000", shape(100, 2, 1 << 14, 20000)) == "encoding has 427680100 parameters; allowed: at most 400000000");
   CHECK(complaint("nope", shape(3, 4, 4, 8, true, 2)) == "kvHeads is 2; allowed: a divisor of heads (3)");
   CHECK(complaint("nope", shape(6, 4, 4, 8, true, 4)) == "kvHeads is 4; allowed: a divisor of heads (6)");
   CHECK(complaint("nope", shape(0, 4, 4, 8)) == "heads is 0; allowed: 1 to 1024");

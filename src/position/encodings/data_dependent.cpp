@@ -44,9 +44,7 @@ class DataDependentTerm final : public ContentTerm {
         k_(own.shape.kv_heads, H_ / own.shape.kv_heads, D_) {}
   bool begin(int length) override {
     length_ = length;
-    const uint64_t features = 2 * uint64_t(H_) * length;
-    return features <= PTRDIFF_MAX / sizeof(float) && q_.begin(length) && k_.begin(length) && features_.resize(size_t(features)) &&
-           dfeatures_.resize(size_t(features)) && out_.resize(size_t(features / 2));
+    return q_.begin(length) && k_.begin(length) && sized(features_, 2 * H_, length) && sized(dfeatures_, 2 * H_, length) && sized(out_, H_, length);
   }
   bool sequence(const Sequence& tokens) override {
     q_.take(tokens, tokens.q, tokens.q_stride), k_.take(tokens, tokens.k, tokens.k_stride);

@@ -42,9 +42,7 @@ class PathTerm final : public ContentTerm {
         group_(own.shape.heads / kv_heads_), D_(own.shape.head_dim), d_(own.shape.width), scale_(1 / std::sqrt(float(D_))),
         k_(kv_heads_, group_, D_), w_(kv_heads_, group_, D_) {}
   bool begin(int length) override {
-    const uint64_t carried = uint64_t(length) * D_;
-    return k_.begin(length) && w_.begin(length) && beta_.begin(length, kv_heads_) && carried <= PTRDIFF_MAX / sizeof(float) &&
-           carried_.resize(size_t(carried)) && adjoint_.resize(D_);
+    return k_.begin(length) && w_.begin(length) && beta_.begin(length, kv_heads_) && sized(carried_, length, D_) && adjoint_.resize(D_);
   }
   bool sequence(const Sequence& tokens) override {
     k_.take(tokens, tokens.k, tokens.k_stride);

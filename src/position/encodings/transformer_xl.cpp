@@ -50,10 +50,10 @@ class TransformerXlTerm final : public ContentTerm {
   bool begin(int length) override {
     const int reach = clamp_ ? std::min(clamp_, length - 1) : length - 1, planned = distances_;
     lowest_ = shape_.causal ? 0 : -reach, distances_ = reach - lowest_ + 1;
-    const size_t table = size_t(distances_) * H_ * D_;
-    if (!sinusoids_.resize(size_t(distances_) * d_) || !table_.resize(table) || !dtable_.assign(table, 0) || !query_.resize(D_) ||
-        !products_.begin(length, H_))
+    if (!sized(sinusoids_, distances_, d_) || !sized(table_, distances_, H_ * D_) || !sized(dtable_, distances_, H_ * D_) ||
+        !query_.resize(D_) || !products_.begin(length, H_))
       return distances_ = 0, false;
+    dtable_.fill(0);
     if (distances_ != planned) {
       std::fill(sinusoids_.begin(), sinusoids_.end(), 0.f);
       for (int m = 0; m < distances_; m++) waves_.add(lowest_ + m, &sinusoids_[size_t(m) * d_]);
