@@ -154,5 +154,7 @@ export function describe(value: unknown): string {
   if (typeof value === 'bigint') return `the BigInt ${shorten(String(value))}n`;
   if (typeof value === 'number' || typeof value === 'boolean') return `the ${typeof value} ${value}`;
   if (Array.isArray(value)) return 'an array';
-  return typeof value === 'object' ? (value.constructor?.name ?? 'an object') : `a ${typeof value}`;
+  if (typeof value !== 'object') return `a ${typeof value}`;
+  const name: unknown = Object(value.constructor).name; // of an object from JSON it can be anything
+  return typeof name === 'string' && name ? shorten(name) : 'an object';
 }

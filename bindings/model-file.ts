@@ -112,6 +112,8 @@ export function checkState(state: Uint8Array, parameters: number): void {
   const view = new DataView(state.buffer, state.byteOffset, state.byteLength);
   const step = view.getBigInt64(0, true);
   if (step < 0n || step > Number.MAX_SAFE_INTEGER) throw new FormatError(`the training state is damaged: it is of step ${step}`);
+  // An even increment makes a generator that goes in small circles, where drawing need not end.
+  if ([16, 32].some((at) => !(view.getUint8(at) & 1))) throw new FormatError('the training state is damaged: a random generator is none');
   const latest = [40, 48, 56].map((at) => view.getFloat64(at, true));
   const moments = new Float32Array(state.slice(STATE_HEADER).buffer);
   if (!latest.every(Number.isFinite) || !moments.every(Number.isFinite)) throw new FormatError('the training state is damaged: it holds numbers that are not finite');

@@ -48,7 +48,10 @@ const CORRECTED = [
   'minicpm3', 'mistral4', 'mistral_large4', 'youtu',
 ];
 
-const isOneOf = (types: string[], config: Json) => types.includes(String(config.model_type).replace(/_text$/, ''));
+/** A word of a config. What is no text is put into words: converting it may throw. */
+const word = (value: unknown) => (typeof value === 'string' ? value : check.describe(value));
+
+const isOneOf = (types: string[], config: Json) => types.includes(word(config.model_type).replace(/_text$/, ''));
 
 /**
  * Reads `rope_parameters`, `rope_scaling`, `rope_theta`, `partial_rotary_factor`, `rotary_dim`, `rotary_pct` and their like.
@@ -58,6 +61,7 @@ const isOneOf = (types: string[], config: Json) => types.includes(String(config.
  */
 export function ropeFromConfig(config: object, options: RopeConfigOptions = {}): RopeConfig {
   check.keys('ropeFromConfig options', options, ['layerType', 'pairing']);
+  if (options.layerType !== undefined) check.text('layerType', options.layerType);
   const own = textPart(record('config', config));
   const readings = blocks(own, options.layerType).map(({ block, where }) => read(own, block, where, options));
   const [first, ...others] = readings as [RopeConfig, ...RopeConfig[]];
@@ -82,7 +86,7 @@ function turningLayers(own: Json, count: number): boolean[] {
   const interval = size(own, ['no_rope_layer_interval']);
   if (Array.isArray(given) && given.length) {
     check.exactly('no_rope_layers', given.length, count, `${count} layers`);
-    return given.map((turns) => check.choice('no_rope_layers', typeof turns === 'boolean' ? String(Number(turns)) : String(turns), ['0', '1']) === '1');
+    return given.map((turns) => check.choice('no_rope_layers', typeof turns === 'object' ? turns : String(Number(turns)), ['0', '1']) === '1');
   }
   return Array.from({ length: count }, (_, i) => !interval || (i + 1) % interval !== 0);
 }
@@ -92,7 +96,7 @@ function layersOf(own: Json, options: Omit<RopeConfigOptions, 'layerType'>): Rop
   if (Array.isArray(types)) {
     const count = size(own, ['num_hidden_layers', 'n_layer']);
     if (count !== undefined) check.exactly('layer_types', types.length, count, `${count} layers`);
-    return types.map((layerType) => ropeFromConfig(own, { ...options, layerType: String(layerType) }));
+    return types.map((layerType) => ropeFromConfig(own, { ...options, layerType: word(layerType) }));
   }
   const layers = Array.from({ length: check.count('num_hidden_layers', own.num_hidden_layers ?? own.n_layer, 4096) }, (_, i) => i);
   if (layerTypes(own).length === 0) return layers.map(() => ropeFromConfig(own, options));
@@ -108,7 +112,7 @@ function read(config: Json, block: Json, where: string, options: RopeConfigOptio
   const source: Source = { config, block, where, headDim, original };
   if (config.alibi === true) throw new RangeError('alibi is true; allowed: a config of a model that rotates');
   const kind = config.position_embedding_type;
-  if (kind !== undefined && kind !== null && !/^(rope|rotary)$/.test(String(kind))) {
+  if (kind !== undefined && kind !== null && !/^(rope|rotary)$/.test(word(kind))) {
     throw new RangeError(`position_embedding_type is ${check.describe(kind)}; allowed: a config of a model that rotates, 'rope' or 'rotary'`);
   }
   const type = typeOf(block, where);
@@ -196,14 +200,14 @@ const SPELLINGS: Record<string, RopeType> = { su: 'longrope', mrope: 'default' }
 
 function typeOf(block: Json, where: string): RopeType {
   const [now, before] = [block.rope_type, block.type].map((name) => (typeof name === 'string' ? SPELLINGS[name] ?? name : name ?? undefined));
-  if (now !== undefined && before !== undefined && now !== before) throw new RangeError(`${where} has rope_type '${now}' and type '${before}'; allowed: one of them, or both alike`);
+  if (now !== undefined && before !== undefined && now !== before) throw new RangeError(`${where} has rope_type '${word(now)}' and type '${word(before)}'; allowed: one of them, or both alike`);
   const type = now ?? before;
   if (type === undefined) {
     const scaled = ['factor', 'short_factor', 'long_factor', 'alpha'].find((key) => block[key] !== undefined && block[key] !== null);
     if (scaled) throw new RangeError(`${where} has ${scaled} but no rope_type; allowed: ${TYPES.join(', ')}`);
     return 'default';
   }
-  if (!TYPES.includes(type as RopeType)) throw new RangeError(`${where}.rope_type is '${check.shorten(String(type))}'; allowed: ${TYPES.join(', ')}, ${Object.keys(SPELLINGS).join(', ')}`);
+  if (!TYPES.includes(type as RopeType)) throw new RangeError(`${where}.rope_type is '${check.shorten(word(type))}'; allowed: ${TYPES.join(', ')}, ${Object.keys(SPELLINGS).join(', ')}`);
   return type as RopeType;
 }
 

@@ -31,8 +31,9 @@ bool optimiser_step(float* parameters, const float* gradients, size_t count, std
                     OptimiserState& state, const OptimiserConfig& config, double* norm) {
   double length = gradient_norm(gradients, count);
   if (norm) *norm = length;
-  if (!std::isfinite(length)) return false;
-  f32x4 clip = splat(config.clip > 0 && length > config.clip ? float(config.clip / length) : 1.0f);
+  const bool clips = config.clip > 0 && length > config.clip;
+  if (!std::isfinite(length) || (!clips && length > 1e18)) return false;
+  f32x4 clip = splat(clips ? float(config.clip / length) : 1.0f);
   float rate = learning_rate(state.step++, config);
   f32x4 beta1 = splat(config.beta1), rest1 = splat(1 - config.beta1);
   f32x4 beta2 = splat(config.beta2), rest2 = splat(1 - config.beta2);

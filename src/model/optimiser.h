@@ -36,8 +36,8 @@ struct OptimiserState {
   int64_t step = 0;                  // steps taken so far
 };
 
-// One step; gradients[count] is left as it is. False: a gradient, in a segment or not, is not finite, and nothing has
-// been changed.
+// One step; gradients[count] is left as it is. False: a gradient, in a segment or not, is not finite, or their norm is above
+// 1e18 and not clipped, so that squares could not be kept; and nothing has been changed.
 // norm (may be nullptr) receives the gradient norm before clipping.
 [[nodiscard]] bool optimiser_step(float* parameters, const float* gradients, size_t count, std::span<const Segment> segments,
                                   OptimiserState& state, const OptimiserConfig& config, double* norm = nullptr);

@@ -33,7 +33,7 @@ Error Trainer::make(Transformer& model, const TrainConfig& config, uint64_t seed
   return {};
 }
 
-void Trainer::loss_and_gradient(const int* tokens, const float* weights, int batch, int length) {
+double Trainer::loss_and_gradient(const int* tokens, const float* weights, int batch, int length) {
   const int rows = batch * length, d = model_.config().width, vocabulary = model_.config().vocabulary;
   double total = 0, loss = 0;
   for (int r = 0; r < rows; r++) {
@@ -51,7 +51,7 @@ void Trainer::loss_and_gradient(const int* tokens, const float* weights, int bat
                     model_.activations().norm + size_t(first) * d, head, n, d, vocabulary, model_.activations().scratch, false);
   }
   for (int r = 0; r < rows; r++) if (weights_[r] != 0) loss += double(losses_[r]) * weights_[r];
-  info_.loss = loss;
+  return loss;
 }
 
 Error Trainer::step(const int* tokens, const float* weights, int batch, int length) {
@@ -64,15 +64,17 @@ Error Trainer::step(const int* tokens, const float* weights, int batch, int leng
   gradients_.fill(0);
   model_.bind(gradients_.data());
   if (Error e = model_.forward(inputs_.data(), batch, length, true, &ids_)) return e;
-  loss_and_gradient(tokens, weights, batch, length);
+  TrainInfo now;
+  now.loss = loss_and_gradient(tokens, weights, batch, length);
   if (Error e = model_.backward(inputs_.data(), batch, length, dnorm_.data(), gradients_.data())) return e;
-  info_.learning_rate = learning_rate(optimiser_.step, config_.optimiser);
-  bool finite = optimiser_step(model_.parameters(), gradients_.data(), gradients_.size(), segments_, optimiser_, config_.optimiser,
-                               &info_.gradient_norm);
+  now.learning_rate = learning_rate(optimiser_.step, config_.optimiser);
+  bool finite = std::isfinite(now.loss) && optimiser_step(model_.parameters(), gradients_.data(), gradients_.size(), segments_, optimiser_, config_.optimiser,
+                               &now.gradient_norm);
   if (!finite)
-    return {"the gradient of step " + std::to_string(optimiser_.step + 1) + " is not finite, so nothing was changed; a smaller learningRate (now " +
+    return {"the loss or the gradient of step " + std::to_string(optimiser_.step + 1) + " is not finite or above 1e18, so nothing was changed; a smaller learningRate (now " +
             number_text(config_.optimiser.rate) + ") may help"};
-  info_.step = optimiser_.step;
+  now.step = optimiser_.step;
+  info_ = now;
   for (auto& stack : model_.stacks()) stack.project();
   model_.parameters_changed();
   return {};

@@ -31,8 +31,8 @@ class Trainer {
 
  private:
   Trainer(Transformer& model, const TrainConfig& config, uint64_t seed);
-  // Loss of the last forward; its gradient goes to dnorm_ and to the head's part of gradients_.
-  void loss_and_gradient(const int* tokens, const float* weights, int batch, int length);
+  // The loss of the last forward; its gradient goes to dnorm_ and to the head's part of gradients_.
+  double loss_and_gradient(const int* tokens, const float* weights, int batch, int length);
 
   Transformer& model_;
   TrainConfig config_;

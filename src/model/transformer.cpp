@@ -18,6 +18,11 @@ static Error in_range(const char* name, int value, int least, int most) {
   return {std::string(name) + " is " + std::to_string(value) + "; allowed: " + std::to_string(least) + " to " + std::to_string(most)};
 }
 
+static Error too_many(double parameters) {
+  if (parameters <= 4e8) return {};
+  return {"the model has " + std::to_string(int64_t(parameters)) + " parameters; allowed: at most 400,000,000"};
+}
+
 Error check(const ModelConfig& c) {
   struct { const char* name; int value, least, most; } sizes[] = {
       {"vocabulary", c.vocabulary, 2, 1 << 20}, {"width", c.width, 1, 1 << 14}, {"layers", c.layers, 1, 256},
@@ -30,9 +35,7 @@ Error check(const ModelConfig& c) {
     return {"kvHeads is " + std::to_string(c.kv_heads) + "; allowed: a divisor of heads (" + std::to_string(c.heads) + ")"};
   if (!(c.norm_epsilon > 0 && c.norm_epsilon <= 1)) return {"normEpsilon is " + number_text(c.norm_epsilon) + "; allowed: above 0 up to 1"};
   double per_layer = double(c.width) * (c.qkv_width() + c.width) + double(c.width) * (c.up_width() + c.hidden) + 2.0 * c.width;
-  double total = c.layers * per_layer + double(c.vocabulary) * c.width * (c.tied ? 1 : 2);
-  if (total > 4e8) return {"the model has " + std::to_string(int64_t(total)) + " parameters; allowed: at most 400,000,000"};
-  return {};
+  return too_many(c.layers * per_layer + double(c.vocabulary) * c.width * (c.tied ? 1 : 2));
 }
 
 static std::vector<std::string> split(const std::string& text, char separator) {
@@ -141,6 +144,9 @@ Error Transformer::lay_out_parameters() {
     for (auto& encoding : stacks_[s].encodings())
       for (Parameter& p : encoding->parameters())
         add("encoding." + std::to_string(s) + "." + encoding->descriptor().name + "." + p.name, p.rows, p.columns, p.decay, true);
+  double total = 0;  // with those of the encodings; offsets may have wrapped where size_t has 32 bits
+  for (auto& t : tensors_) total += double(t.rows) * (t.columns ? t.columns : 1);
+  if (Error e = too_many(total)) return e;
   if (!parameters_.assign(floats, 0) || !packed_.assign(bytes, 0)) return out_of_memory("the model", 4.0 * floats + bytes);
   return {};
 }

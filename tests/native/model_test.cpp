@@ -279,6 +279,21 @@ TEST_CASE("trainer: a batch of several sequences learns what one sequence would"
   }
 }
 
+TEST_CASE("trainer: a step that is refused leaves nothing behind, not even what it reports") {
+  auto model = make(small("rope"));
+  std::unique_ptr<Trainer> trainer;
+  REQUIRE(!Trainer::make(*model, {}, 1, trainer));
+  const auto tokens = some_tokens(9, model->config().vocabulary);
+  REQUIRE(!trainer->step(tokens.data(), nullptr, 1, 8));
+  trainer->save();
+  const std::string before(trainer->state(), trainer->state_bytes());
+  model->parameters()[0] = 3e38f, model->parameters()[1] = INFINITY;
+  model->parameters_changed();
+  CHECK(trainer->step(tokens.data(), nullptr, 1, 8).text.find("not finite") != std::string::npos);
+  trainer->save();
+  CHECK(before == std::string(trainer->state(), trainer->state_bytes()));
+}
+
 TEST_CASE("tasks: copy and recall hold what they say") {
   for (Task task : {Task::copy, Task::recall}) {
     TaskSource source(task);
@@ -374,4 +389,9 @@ TEST_CASE("model: bad configurations are refused with a sentence that names the 
   refused([](auto& c) { c.encoding = "rope|sinusoidal"; }, "layer 1");
   refused([](auto& c) { c.width = 9, c.heads = 3; }, "head");  // odd head width cannot be rotated in pairs
   refused([](auto& c) { c.hidden = 65536, c.width = 16383, c.layers = 256; }, "parameters");
+  // More of them than 32 bits count, in the encodings of layers (ggml-org/llama.cpp#25401).
+  refused([](auto& c) {
+    c.width = c.heads = c.kv_heads = 1024, c.layers = 11, c.hidden = 1, c.encoding = "learned_bias:clip=390000";
+    for (int l = 1; l < c.layers; l++) c.encoding += "|learned_bias:clip=390000";
+  }, "the model has 44");
 }

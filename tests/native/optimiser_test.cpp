@@ -86,16 +86,17 @@ TEST_CASE("AdamW: a resumed run has the same bits") {
   CHECK(second.v == whole.v);
 }
 
-TEST_CASE("AdamW: a gradient that is not finite changes nothing") {
+TEST_CASE("AdamW: a gradient that is not finite, or whose square is not, changes nothing") {
   OptimiserConfig config = reference_config();
-  for (float bad : {NAN, INFINITY, -INFINITY})
+  config.clip = 0;
+  for (float bad : {NAN, INFINITY, -INFINITY, 1e20f})
     for (size_t place = 0; place < count; place++) {
       Run run;
       CHECK(run.step(config));
       Run before = run;
       run.g[place] = bad;
       CHECK_FALSE(run.step_with_g(config));
-      CHECK_FALSE(std::isfinite(run.norm));
+      CHECK_FALSE(run.norm < 1e18);
       CHECK(run.p == before.p);
       CHECK(run.m == before.m);
       CHECK(run.v == before.v);

@@ -268,6 +268,16 @@ test('running out of memory is an error, and work goes on', async () => {
   assert.equal(e.bias(4).length, 64 * 16);
 });
 
+test('sizes that 32 bits cannot hold are refused, not taken modulo 2³² (ggml-org/llama.cpp#25401)', async () => {
+  const own = await load({ variant: 'simd' });
+  const x = new Float32Array(2 ** 19);
+  using(own.encoding('transformer_xl', { heads: 1, headDim: 2, width: 2 ** 14 }), (e) => assert.throws(() => e.attention(x, x, x), OutOfMemoryError));
+  const wide = { vocabulary: 2, width: 1024, heads: 1024, hidden: 1, encoding: { layers: Array(11).fill('learned_bias:clip=390000') } };
+  assert.throws(() => own.model({ ...wide, layers: 11 }), (error) => error instanceof RangeError && /the model has \d{10} parameters/.test(error.message));
+  assert.throws(() => own.register({ name: 'wide', rotation: () => 0, pairs: 2 ** 30 + 1 }) && own.encoding('wide'), /headDim is 64; allowed with wide: at least 2147483650/);
+  assert.equal(own.encoding('alibi').bias(4).length, 16);
+});
+
 test('any shape and any spec gives a result or a RangeError', () => {
   const names = lw.encodings().map((e) => e.name);
   fc.assert(fc.property(

@@ -244,6 +244,8 @@ test('a damaged training state is refused', () => {
   const moments = 64, squares = 64 + 4 * model.parameterCount;
   for (const [what, change] of Object.entries({
     'step -1': (view) => view.setBigInt64(0, -1n, true),
+    'generator': (view) => [8, 16].forEach((at) => view.setBigInt64(at, 0n, true)),
+    'generator ': (view) => [24, 32].forEach((at) => view.setBigInt64(at, 0n, true)),
     'not finite': (view) => view.setFloat32(moments + 8, Number.NaN, true),
     'not finite ': (view) => view.setFloat64(40, Infinity, true),
     'negative': (view) => view.setFloat32(squares, -1, true),
@@ -258,6 +260,20 @@ test('a damaged training state is refused', () => {
   assert.throws(() => late.trainer(), (error) => error instanceof FormatError && /learningRate/.test(error.message));
   late.trainer({ steps: 5 }).step(batch, shape);
   model.dispose();
+});
+
+test('after a step that was refused a model can still be saved and read', () => {
+  const model = lw.model(SMALL, { seed: 1 });
+  model.trainer().step(batch, shape);
+  const { metadata, tensors } = readSafetensors(model.save({ training: true }));
+  const embedding = tensors.get('embedding');
+  embedding.bytes = new Uint8Array(new Float32Array(17 * 16).fill(3e38).buffer);
+  const wild = lw.loadModel(writeSafetensors({ metadata, tensors }));
+  const trainer = wild.trainer(), before = trainer.info;
+  assert.throws(() => trainer.step(batch, shape), /not finite/);
+  assert.deepEqual(trainer.info, before);
+  assert.deepEqual(lw.loadModel(wild.save({ training: true })).trainer().info, before);
+  [model, wild].forEach((m) => m.dispose());
 });
 
 test('metadata that could not be read back, or that save() writes itself, are refused', () => {
