@@ -84,7 +84,7 @@ class Custom final : public Adapter<Nothing> {
                              return by_row ? arguments({head, query, query - distance}) : arguments({head, distance});
                            });
     for (int h = 0; h < shape_.heads; h++)
-      for (size_t m = 0; m < n; m++) out[h][m] = filled ? float(values_[h * n + m]) : 0;
+      for (size_t m = 0; m < n; m++) out[h][m] = filled ? float(values_[h * n + m]) + 0.f : 0;  // a bias of −0 is 0
   }
 
   // Keys past the query are not asked for where the mask hides them anyhow.
