@@ -33,20 +33,14 @@ class BrokenLine {
       for (size_t o = 0; o < outputs_; o++) pieces_[p * outputs_ + o] = piece(network, p, o);
   }
 
-  // y [out][n] = network of x [n]; stride: floats from one output to the next. Runs are short: the vectors of one may reach
-  // into the next, which is written later.
-  void forward(const float* x, size_t n, float* y, size_t stride) {
+  // y [out][n] = network of factor·x [n], factor > 0; stride: floats from one output to the next. Runs are short: the vectors
+  // of one may reach into the next, which is written later.
+  void forward(const float* x, float factor, size_t n, float* y, size_t stride) {
     runs_.clear();
-    each_run(x, n, [&](size_t p, size_t first, size_t count) { runs_.push_back({p * outputs_, first, first + count}); });
-    const size_t whole = n < 4 ? 0 : n - 3;  // where a vector may begin
-    for (size_t o = 0; o < outputs_; o++, y += stride)  // one output after the other: memory likes long rows
-      for (const Run& run : runs_) {
-        const auto [slope, offset] = pieces_[run.piece + o];
-        const simd::f32x4 slopes = simd::splat(slope), offsets = simd::splat(offset);
-        size_t m = run.first;
-        for (const size_t last = std::min(run.end, whole); m < last; m += 4) simd::store(y + m, simd::madd(slopes, simd::load(x + m), offsets));
-        for (; m < run.end; m++) y[m] = slope * x[m] + offset;
-      }
+    each_run(x, factor, n, [&](size_t p, size_t first, size_t count) { runs_.push_back({p * outputs_, first, first + count}); });
+    size_t o = 0;
+    for (; o + 8 <= outputs_; o += 8) draw<8>(o, x, factor, n, y + o * stride, stride);
+    for (; o < outputs_; o++) draw<1>(o, x, factor, n, y + o * stride, stride);
   }
 
   // dy [out][n] → gradients of the network's parameters (accumulated) and dx [n] (written).
@@ -54,7 +48,7 @@ class BrokenLine {
     sums_.assign(outputs_ + pieces_.size(), {});
     Sum* sums = sums_.data() + outputs_;
     std::fill_n(dx, n, 0.f);
-    each_run(x, n, [&](size_t p, size_t first, size_t count) {
+    each_run(x, 1, n, [&](size_t p, size_t first, size_t count) {
       for (size_t o = 0; o < outputs_; o++) {
         const simd::f32x4 slope = simd::splat(pieces_[p * outputs_ + o].slope);
         simd::f32x4 by_slope = simd::zero(), by_offset = simd::zero();
@@ -70,6 +64,24 @@ class BrokenLine {
   }
 
  private:
+  // Outputs o … o + R − 1 of all runs.
+  template <size_t R>
+  void draw(size_t o, const float* x, float factor, size_t n, float* y, size_t stride) const {
+    const size_t whole = n < 4 ? 0 : n - 3;  // where a vector may begin
+    for (const Run& run : runs_) {
+      const Piece* piece = &pieces_[run.piece + o];
+      simd::f32x4 slope[R], offset[R];
+      for (size_t i = 0; i < R; i++) slope[i] = simd::splat(piece[i].slope * factor), offset[i] = simd::splat(piece[i].offset);
+      size_t m = run.first;
+      for (const size_t last = std::min(run.end, whole); m < last; m += 4) {
+        const simd::f32x4 at = simd::load(x + m);
+        for (size_t i = 0; i < R; i++) simd::store(y + i * stride + m, simd::madd(slope[i], at, offset[i]));
+      }
+      for (; m < run.end; m++)
+        for (size_t i = 0; i < R; i++) y[i * stride + m] = piece[i].slope * factor * x[m] + piece[i].offset;
+    }
+  }
+
   struct Piece { float slope = 0, offset = 0; };
   struct Sum { double slope = 0, offset = 0; };
   struct Run { size_t piece, first, end; };
@@ -106,14 +118,15 @@ class BrokenLine {
     return {float(slope), float(offset)};
   }
 
-  // f(piece, first, count): neighbours that lie on one piece.
+  // f(piece, first, count): neighbours that lie on one piece. (Where two pieces meet they agree: rounding decides nothing.)
   template <class F>
-  void each_run(const float* x, size_t n, F f) const {
+  void each_run(const float* x, float factor, size_t n, F f) const {
     for (size_t m = 0, end; m < n; m = end) {
-      const auto above = std::upper_bound(kinks_.begin(), kinks_.end(), x[m]);
-      const float low = above == kinks_.begin() ? -INFINITY : above[-1], high = above == kinks_.end() ? INFINITY : *above;
+      const auto above = std::upper_bound(kinks_.begin(), kinks_.end(), x[m] * factor);
+      const float low = above == kinks_.begin() ? -INFINITY : above[-1] / factor, high = above == kinks_.end() ? INFINITY : *above / factor;
       end = m + 1;
-      while (end + 4 <= n && simd::all(simd::splat(low) <= simd::load(x + end)) && simd::all(simd::load(x + end) < simd::splat(high))) end += 4;
+      auto inside = [&](size_t m) { return simd::both(simd::splat(low) <= simd::load(x + m), simd::load(x + m) < simd::splat(high)); };
+      while (end + 8 <= n && simd::all(simd::both(inside(end), inside(end + 4)))) end += 8;
       while (end < n && low <= x[end] && x[end] < high) end++;
       f(size_t(above - kinks_.begin()), m, end - m);
     }

@@ -73,7 +73,7 @@ class Custom final : public Adapter<Nothing> {
   }
 
   bool bias_by_row(std::span<const double>) override { return from_->custom.bias_by_row; }
-  void bias(double query, std::span<const double> distances, Heads out) override {
+  void bias(double query, Distances distances, Heads out) override {
     const size_t n = distances.size(), size = n * shape_.heads;
     const bool by_row = from_->custom.bias_by_row;
     const bool filled = room(size) && fill(tables_->bias(query, distances, values_.data()), by_row ? "biasAt" : "bias",

@@ -99,6 +99,9 @@ struct Parameter {
 
 struct Rotary { int pairs; Pairing pairing; };
 
+// Distances Δ = p_i − p_j of one query, or of all; where `step` is not 0, each is the one before it less `step`.
+struct Distances : std::span<const double> { double step = 0; };
+
 // Rows of numbers, one for each head: out[h][m].
 struct Heads {
   float* data;
@@ -120,8 +123,8 @@ template <class E> concept OpensInput = InputByToken<E> || Mixes<E> || requires(
 template <class E> concept OpensRotation = requires(E e, std::span<const double> p, int n, double* angles) {
   { e.rotary() } -> std::same_as<Rotary>; e.rotation(p, n, angles); };
 template <class E> concept HasGain = requires(E e, std::span<const double> p, double* q, double* k) { e.gain(p, q, k); };
-template <class E> concept BiasByRow = requires(E e, double i, std::span<const double> d, Heads out) { e.bias(i, d, out); };
-template <class E> concept OpensBias = BiasByRow<E> || requires(E e, std::span<const double> d, Heads out) { e.bias(d, out); };
+template <class E> concept BiasByRow = requires(E e, double i, Distances d, Heads out) { e.bias(i, d, out); };
+template <class E> concept OpensBias = BiasByRow<E> || requires(E e, Distances d, Heads out) { e.bias(d, out); };
 template <class E> concept OpensContent = requires(E e) { { e.content() } -> std::same_as<std::unique_ptr<ContentTerm>>; };
 template <class E> concept PatternByToken = requires(E e, int i, int n, const int* t, std::vector<Interval>& out) { e.pattern(i, n, t, out); };
 template <class E> concept OpensPattern = PatternByToken<E> || requires(E e, int i, int n, std::vector<Interval>& out) { e.pattern(i, n, out); };
@@ -130,8 +133,8 @@ template <class E> concept Learned = requires(E e) { std::span<Parameter>(e.para
 template <class E> concept InputByTokenLearns = requires(E e, std::span<const double> p, const int* t, const float* g) { e.input_backward(p, t, g); };
 template <class E> concept InputLearns = InputByTokenLearns<E> || Mixes<E> || requires(E e, std::span<const double> p, const float* g) { e.input_backward(p, g); };
 template <class E> concept RotationLearns = requires(E e, std::span<const double> p, int n, const float* g) { e.rotation_backward(p, n, g); };
-template <class E> concept BiasByRowLearns = requires(E e, double i, std::span<const double> d, const float* g) { e.bias_backward(i, d, g); };
-template <class E> concept BiasLearns = BiasByRowLearns<E> || requires(E e, std::span<const double> d, const float* g) { e.bias_backward(d, g); };
+template <class E> concept BiasByRowLearns = requires(E e, double i, Distances d, const float* g) { e.bias_backward(i, d, g); };
+template <class E> concept BiasLearns = BiasByRowLearns<E> || requires(E e, Distances d, const float* g) { e.bias_backward(d, g); };
 template <class E> concept ScaleLearns = requires(E e, std::span<const int> seen, std::span<const double> p, const float* g) { e.scale_backward(seen, p, g); };
 
 class Encoding {
@@ -179,11 +182,11 @@ class Encoding {
   virtual bool has_gain() = 0;
   virtual void gain(std::span<const double> positions, double* query, double* key) = 0;
   virtual void rotation_backward(std::span<const double> positions, int length, const float* gradient) = 0;
-  // bias: out[h][m] = bias at each distance Δ = p_i − p_j (may be negative or fractional). One that depends on the
+  // bias: out[h][m] = bias at each distance (may be negative or fractional). One that depends on the
   // query too (bias_by_row, at these positions) is asked once for each row, with p_i.
   virtual bool bias_by_row(std::span<const double> positions) = 0;
-  virtual void bias(double query, std::span<const double> distances, Heads out) = 0;
-  virtual void bias_backward(double query, std::span<const double> distances, const float* gradient) = 0;
+  virtual void bias(double query, Distances distances, Heads out) = 0;
+  virtual void bias_backward(double query, Distances distances, const float* gradient) = 0;
   virtual float score_scale() = 0;        // factor on q·k; negative: the usual 1/√D; 0: the content term replaces q·k
   virtual std::unique_ptr<ContentTerm> content() = 0;
   // pattern: appends the intervals of keys that query i of `length` may see (causality is applied afterwards).
@@ -254,10 +257,10 @@ class Adapter : public Encoding {
   bool bias_by_row(std::span<const double> p) override {
     if constexpr (requires { e_.by_row(p); }) return e_.by_row(p); else return BiasByRow<E>;
   }
-  void bias(double i, std::span<const double> d, Heads out) override {
+  void bias(double i, Distances d, Heads out) override {
     if constexpr (BiasByRow<E>) e_.bias(i, d, out); else if constexpr (OpensBias<E>) e_.bias(d, out);
   }
-  void bias_backward(double i, std::span<const double> d, const float* g) override {
+  void bias_backward(double i, Distances d, const float* g) override {
     if constexpr (BiasByRowLearns<E>) e_.bias_backward(i, d, g); else if constexpr (BiasLearns<E>) e_.bias_backward(d, g);
   }
   float score_scale() override { if constexpr (requires { e_.score_scale(); }) return e_.score_scale(); else return -1; }

@@ -224,22 +224,22 @@ template <class F>
 bool Stack::each_stretch(const Plan& plan, F f) {
   const int N = plan.length;
   const bool dense = plan.bias.row_stride != -1;
-  const size_t longest = dense || plan.causal ? size_t(N) : 2 * size_t(N) - 1;
-  if (!sized(numbers_, longest, 1) || !sized(floats_, longest, shape_.heads)) return false;
+  const size_t longest = dense || plan.causal ? size_t(N) : 2 * size_t(N) - 1, all = 2 * size_t(N) - 1;
+  if (!sized(numbers_, all, 1) || !sized(floats_, longest, shape_.heads)) return false;
   double step = 0;
-  if (!dense) equal_steps(plan.positions, step);
+  const bool equal = equal_steps(plan.positions, step) && plan.zones.empty();
+  for (size_t m = 0; equal && m < all; m++) numbers_[m] = (double(N) - 1 - double(m)) * step;
   for (int i = dense ? 0 : N - 1; i < N; i++) {
-    const size_t count = dense && plan.causal ? size_t(i) + 1 : longest;
-    if (!dense)
-      for (size_t m = 0; m < count; m++) numbers_[m] = (double(N) - 1 - double(m)) * step;
-    else if (plan.zones.empty())
+    const size_t count = dense && plan.causal ? size_t(i) + 1 : longest, first = equal ? size_t(N) - 1 - i : 0;
+    if (equal) {  // its distances are a part of all that there are
+    } else if (plan.zones.empty())
       for (size_t m = 0; m < count; m++) numbers_[m] = plan.positions[i] - plan.positions[m];
     else
       for (size_t m = 0, z = plan.zones.size(); m < count; m++) {
         while (z > 1 && int(m) >= plan.zones[z - 2].first[i]) z--;
         numbers_[m] = plan.zones[z - 1].query[i] - plan.zones[z - 1].key[m];
       }
-    f(dense ? plan.positions[i] : 0, std::span<const double>(numbers_.data(), count), size_t(plan.bias.index(0, i)));
+    f(dense ? plan.positions[i] : 0, Distances{{numbers_.data() + first, count}, equal ? step : 0}, size_t(plan.bias.index(0, i)));
   }
   return true;
 }
@@ -257,7 +257,7 @@ Error Stack::plan_bias(Plan& out) {
   if (!sized(b.table, H, head, padding)) return out_of_memory("the score bias", 4.0 * H * head);
   std::fill_n(b.table.end() - padding, padding, 0.f);
   b.head_stride = ptrdiff_t(head), b.row_stride = by_distance ? -1 : ptrdiff_t(N), b.origin = by_distance ? ptrdiff_t(N) - 1 : 0;
-  bool fits = each_stretch(out, [&](double query, std::span<const double> distances, size_t at) {
+  bool fits = each_stretch(out, [&](double query, Distances distances, size_t at) {
     const size_t n = distances.size();
     const Heads rows{b.table.data() + at, ptrdiff_t(head)}, more{floats_.data(), ptrdiff_t(n)};
     bool first = true;
@@ -345,7 +345,7 @@ Error Stack::plan_backward(const Plan& plan, int present, const PlanGradient& gr
     }
   });
   if (!gradient.bias.empty()) {
-    bool fits = each_stretch(plan, [&](double query, std::span<const double> distances, size_t at) {
+    bool fits = each_stretch(plan, [&](double query, Distances distances, size_t at) {
       const size_t n = distances.size();
       for (int h = 0; h < shape_.heads; h++)
         std::copy_n(gradient.bias.data() + h * plan.bias.head_stride + at, n, floats_.data() + h * n);

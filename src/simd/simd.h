@@ -54,6 +54,7 @@ inline f32x4 max(f32x4 a, f32x4 b) { return {wasm_f32x4_pmax(a.bits, b.bits)}; }
 // Masks: all ones where true. Comparisons with NaN are false.
 inline f32x4 operator<(f32x4 a, f32x4 b) { return {wasm_f32x4_lt(a.bits, b.bits)}; }
 inline f32x4 operator<=(f32x4 a, f32x4 b) { return {wasm_f32x4_le(a.bits, b.bits)}; }
+inline f32x4 both(f32x4 a, f32x4 b) { return {wasm_v128_and(a.bits, b.bits)}; }
 inline bool all(f32x4 mask) { return wasm_i32x4_all_true(mask.bits); }
 inline f32x4 select(f32x4 mask, f32x4 yes, f32x4 no) { return {wasm_v128_bitselect(yes.bits, no.bits, mask.bits)}; }
 inline f32x4 zero_where(f32x4 mask, f32x4 x) { return {wasm_v128_andnot(x.bits, mask.bits)}; }

@@ -155,7 +155,7 @@ TEST_CASE("T5: one table for all layers, and sides only where there is no mask (
   BoundStack bound("t5", shape(1, 4, 4, 8));
   for (size_t b = 0; b < bound.values[0].size(); b++) bound.values[0][b] = float(b);
   float bias[3] = {};
-  bound.stack.encodings()[0]->bias(0, std::vector<double>{-1, -1000, 1}, {bias, 3});
+  bound.stack.encodings()[0]->bias(0, {std::vector<double>{-1, -1000, 1}}, {bias, 3});
   near({0, 0, 1}, {bias, bias + 3}, 1e-7);
 }
 
@@ -164,7 +164,7 @@ TEST_CASE("KERPLE: parameters stay positive, or count as 0.01 (chijames/KERPLE#3
     BoundStack bound(spec, shape(1, 4, 4, 8));
     bound.values[0][0] = r1, bound.values[1][0] = r2;
     std::vector<float> out(distances.size());
-    bound.stack.encodings()[0]->bias(0, distances, {out.data(), 0});
+    bound.stack.encodings()[0]->bias(0, {distances}, {out.data(), 0});
     return out;
   };
   near({0, -0.3935463967, -0.7050054439, -2.079441542, -8.560665397}, biases("kerple_log", 1.5f, 0.3f, {0, 1, 2, 10, 1000}), 1e-7);
@@ -190,7 +190,7 @@ TEST_CASE("KERPLE: at distance 0 nothing blows up") {
       BoundStack bound(spec, shape(1, 4, 4, 8));
       bound.values[0][0] = 1, bound.values[1][0] = r2;
       const float gradient[] = {1, 1, 1};
-      bound.stack.encodings()[0]->bias_backward(0, std::vector<double>{0, 1e-300, 0}, gradient);
+      bound.stack.encodings()[0]->bias_backward(0, {{std::vector<double>{0, 1e-300, 0}}}, gradient);
       for (auto& g : bound.gradients) CHECK((std::isfinite(g[0]) && std::fabs(g[0]) < 1e3));
     }
 }

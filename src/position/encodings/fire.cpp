@@ -3,9 +3,7 @@
 // i is the position of the query, L the length trained on. One set for all layers (the paper's FIRE-S). c starts at 0.1, m
 // at 1, weights and biases U(−1/√in, 1/√in).
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <cstdint>
 
 #include "position/broken_line.h"
 #include "position/catalogue.h"
@@ -34,13 +32,14 @@ struct Fire {
   bool by_row(std::span<const double> positions) {
     return std::any_of(positions.begin(), positions.end(), [&](double p) { return p > threshold(); });
   }
-  void bias(double query, std::span<const double> distances, Heads out) {
+  void bias(double query, Distances distances, Heads out) {
     line_.follow(network());
+    if (const float* kept = kept_row(distances)) return line_.forward(kept, factor(query), distances.size(), out[0], out.stride);
     each_part(query, distances, [&](size_t first, const float* x, size_t count) {
-      line_.forward(x, count, out[0] + first, out.stride);
+      line_.forward(x, 1, count, out[0] + first, out.stride);
     });
   }
-  void bias_backward(double query, std::span<const double> distances, const float* gradient) {
+  void bias_backward(double query, Distances distances, const float* gradient) {
     const double reach = std::max(query, threshold()), below = psi(reach) + 1e-6;
     double dc = 0, dreach = 0;
     line_.follow(network());
@@ -78,13 +77,13 @@ struct Fire {
   float fast_psi(double z) {
     return std::fabs(z) <= whole_reach && z == int(z) ? whole_[whole_reach - int(z)] : float(psi(z));
   }
-  // Where whole distances fall by one, as along most rows, ψ of them all stands in whole_ already.
-  const float* kept_row(const double* z, size_t count) {
-    if (!(std::fabs(z[0]) <= whole_reach && z[0] == int(z[0]) && z[0] - double(count) >= -whole_reach)) return nullptr;
-    uint64_t off = 0;
-    for (int n = 0; n < int(count); n++) off |= std::bit_cast<uint64_t>(z[n] - (z[0] - n));
-    return off ? nullptr : &whole_[whole_reach - int(z[0])];
+  // Where whole distances fall by one, as along most rows, ψ of them all stands there already.
+  const float* kept_row(Distances z) {
+    keep_whole();
+    const bool whole = z.step == 1 && std::fabs(z[0]) <= whole_reach && z[0] == int(z[0]) && z[0] - double(z.size()) >= -whole_reach;
+    return whole ? &whole_[whole_reach - int(z[0])] : nullptr;
   }
+  float factor(double query) { return float(1 / (psi(std::max(query, threshold())) + 1e-6)); }
   double slope_c(double z) {  // dψ/dc
     const double c_size = std::fabs(c().value[0]), z_size = std::fabs(z);
     return std::copysign(z_size / (1 + c_size * z_size), c().value[0]);
@@ -93,16 +92,13 @@ struct Fire {
 
   // f(first, x, count): what the network reads for some of the distances.
   template <class F>
-  void each_part(double query, std::span<const double> distances, F f) {
-    keep_whole();
-    const float factor = float(1 / (psi(std::max(query, threshold())) + 1e-6));
+  void each_part(double query, Distances distances, F f) {
+    const float* kept = kept_row(distances);
+    const float by_query = factor(query);
     float x[part];
     for (size_t first = 0, count; first < distances.size(); first += count) {
-      const double* z = &distances[first];
       count = std::min(part, distances.size() - first);
-      const float* kept = kept_row(z, count);
-      if (kept) for (size_t n = 0; n < count; n++) x[n] = kept[n] * factor;
-      else for (size_t n = 0; n < count; n++) x[n] = fast_psi(z[n]) * factor;
+      for (size_t n = 0; n < count; n++) x[n] = (kept ? kept[first + n] : fast_psi(distances[first + n])) * by_query;
       f(first, x, count);
     }
   }
