@@ -167,6 +167,8 @@ export interface Core {
   audit(spec: string, shape: ShapeRequest): string;
   registerEncoding(definition: NativeDefinition, replace: boolean): string;
   unregisterEncoding(name: string): boolean;
+  /** Sets how many threads share work; gives the address of [what another thread runs, where it says that it failed]. See threads.ts. */
+  threads(count: number): number;
   /** Why the latest make() returned null. */
   lastError(): string;
   Encoder: { make(spec: string, shape: ShapeRequest, seed: number): NativeEncoder | null };
@@ -175,6 +177,7 @@ export interface Core {
 }
 
 export interface CoreOptions {
+  wasmMemory: WebAssembly.Memory;
   printErr?: (text: string) => void;
   instantiateWasm?: (
     imports: WebAssembly.Imports,
@@ -182,4 +185,4 @@ export interface CoreOptions {
   ) => object;
 }
 
-export type CoreFactory = (options?: CoreOptions) => Promise<Core>;
+export type CoreFactory = (options: CoreOptions) => Promise<Core>;

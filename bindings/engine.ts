@@ -6,9 +6,11 @@ import type { ModelConfig } from './config.js';
 import type { Core } from './core.js';
 import { register, type EncodingDefinition, type EncodingOptions } from './custom.js';
 import { Encoding, SHAPE_KEYS, type Door, type EncodingShape } from './encoding.js';
-import { notWhileFilling } from './memory.js';
+import type { Loaded, Variant } from './load.js';
+import { disposeKey, notWhileFilling } from './memory.js';
 import { Model } from './model.js';
 import type { EncodingSpec } from './spec.js';
+import type { Threads } from './threads.js';
 
 /** An option of an encoding. */
 export interface OptionFacts {
@@ -89,16 +91,32 @@ export interface AttentionOptions extends EncodingShape {
 /** One WebAssembly instance. Made by `load()`. */
 export class Lengthwise {
   readonly #core: Core;
+  readonly #threads: Threads | undefined;
   /** Which binary runs. */
-  readonly variant: 'simd' | 'relaxed';
+  readonly variant: Variant;
   /** The compiled module, to hand to another `load({ wasmBinary, variant })`, for instance in a worker. */
   readonly module: WebAssembly.Module;
 
   /** @internal */
-  constructor(core: Core, variant: 'simd' | 'relaxed', module: WebAssembly.Module) {
+  constructor({ core, variant, module, threads }: Loaded) {
     this.#core = core;
+    this.#threads = threads;
     this.variant = variant;
     this.module = module;
+  }
+
+  /** How many threads compute: what was asked for, or 1 where memory cannot be shared. */
+  get threads(): number {
+    return this.#threads?.count ?? 1;
+  }
+
+  /** Ends all threads but the caller's. Everything works on, more slowly. (A Node process does not wait for threads.) */
+  dispose(): void {
+    this.#threads?.end();
+  }
+
+  [disposeKey](): void {
+    this.dispose();
   }
 
   /** Bytes of WebAssembly memory now; it grows on demand and never shrinks. */

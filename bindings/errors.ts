@@ -29,7 +29,7 @@ export class EncodingError extends Error {
 }
 
 /** Why the WebAssembly module could not be loaded. */
-export type LoadErrorCode = 'html' | 'http' | 'network' | 'csp' | 'simd' | 'invalid';
+export type LoadErrorCode = 'html' | 'http' | 'network' | 'csp' | 'simd' | 'threads' | 'invalid';
 
 /** The WebAssembly module could not be loaded; `code` tells why, `message` what to do. */
 export class LoadError extends Error {

@@ -42,7 +42,7 @@ export interface ExperimentOptions extends LoadOptions, WorkerOptions {
   testTokens?: number;
   /** Also test after every so many steps (default 0: only at the end). */
   testEvery?: number;
-  /** How many workers (default: one less than there are cores); 0 runs everything in this thread. */
+  /** How many workers (default: one less than there are cores); 0 runs everything in this thread. Each has `threads`. */
   workers?: number;
   /** Cancels the experiment. */
   signal?: AbortSignal;
@@ -61,7 +61,7 @@ export interface ExperimentResult {
 }
 
 const KEYS = ['encodings', 'register', 'task', 'text', 'trainLength', 'testLengths', 'steps', 'seeds', 'batch', 'model', 'training',
-  'testTokens', 'testEvery', 'workers', 'signal', 'onProgress', 'wasmUrl', 'wasmBinary', 'variant', 'createWorker'];
+  'testTokens', 'testEvery', 'workers', 'signal', 'onProgress', 'wasmUrl', 'wasmBinary', 'variant', 'threads', 'createWorker'];
 
 // The fewest tokens in which a task can be put. A shorter test is told as refused, since the others make sense.
 const SHORTEST = { text: 1, copy: 2, recall: 8 };
@@ -160,8 +160,8 @@ export class Experiment {
   }
 
   async #work(): Promise<ExperimentResult> {
-    const { wasmUrl, wasmBinary, variant, createWorker } = this.#options;
-    const wasm = await locate({ wasmUrl, wasmBinary, variant });
+    const { wasmUrl, wasmBinary, variant, threads, createWorker } = this.#options;
+    const wasm = await locate({ wasmUrl, wasmBinary, variant, threads });
     if (this.#abort.signal.aborted) throw this.#abort.signal.reason;
     const count = this.#options.workers ?? defaultWorkers();
     this.#places = Array.from({ length: Math.min(count, this.#plans.length) }, () => remotePlace(startWorker({ createWorker })));

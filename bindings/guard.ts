@@ -48,6 +48,7 @@ export function guarded(core: Core): Core {
     catalogue: guard(core.catalogue, core),
     lastError: guard(core.lastError, core),
     audit: guard(core.audit, core),
+    threads: guard(core.threads, core),
     registerEncoding: guard(core.registerEncoding, core),
     unregisterEncoding: guard(core.unregisterEncoding, core),
     Encoder: maker(core.Encoder),

@@ -6,6 +6,7 @@ import { LoadError, OutOfMemoryError } from './errors.js';
 import * as check from './check.js';
 import { guarded } from './guard.js';
 import create from './lengthwise.mjs';
+import { sharedMemory, startThreads, type Threads } from './threads.js';
 
 /** Where the WebAssembly comes from. */
 export interface LoadOptions {
@@ -19,6 +20,13 @@ export interface LoadOptions {
    * `wasmBinary` it says which one that is, and 'auto' means 'simd'.
    */
   variant?: 'auto' | 'simd' | 'relaxed';
+  /**
+   * How many threads compute, 1 (default) to 16: best no more than there are cores. Results have the same bits with any
+   * number. Several need shared memory, which Node has, and a page that is cross-origin isolated: served with the headers
+   * `Cross-Origin-Opener-Policy: same-origin` and `Cross-Origin-Embedder-Policy: require-corp`. Elsewhere it is one;
+   * `threads` of what is loaded tells. With `wasmUrl` or `wasmBinary` more than one needs the file that is for several.
+   */
+  threads?: number;
 }
 
 /** Options of everything that starts workers. */
@@ -27,7 +35,24 @@ export interface WorkerOptions {
   createWorker?: () => Worker;
 }
 
-export const LOAD_KEYS = ['wasmUrl', 'wasmBinary', 'variant'] as const;
+export const LOAD_KEYS = ['wasmUrl', 'wasmBinary', 'variant', 'threads'] as const;
+
+export type Variant = 'simd' | 'relaxed';
+
+/** What settles a load: the file, and how to run it. */
+export interface Located {
+  wasmBinary: Uint8Array | WebAssembly.Module;
+  variant: Variant;
+  threads: number;
+}
+
+/** A core that is running, on how many threads. */
+export interface Loaded {
+  core: Core;
+  variant: Variant;
+  module: WebAssembly.Module;
+  threads: Threads | undefined;
+}
 
 // Modules of one function each, for WebAssembly.validate: does the engine know the instruction?
 const HEADER = [0, 0x61, 0x73, 0x6d, 1, 0, 0, 0];
@@ -48,36 +73,40 @@ export function bestVariant(): 'simd' | 'relaxed' {
 /**
  * Loads the WebAssembly module and gives the object that everything else hangs on.
  * @throws LoadError with a `code`: 'html' (a server answered with a page), 'http', 'network', 'csp' (the page's policy
- * lacks 'wasm-unsafe-eval'), 'simd', 'invalid'; OutOfMemoryError when not even the smallest memory can be had.
+ * lacks 'wasm-unsafe-eval'), 'simd', 'threads', 'invalid'; OutOfMemoryError when not even the smallest memory can be had.
  */
 export async function load(options: LoadOptions = {}): Promise<Lengthwise> {
-  const { core, variant, module } = await loadCore(options);
-  return new Lengthwise(core, variant, module);
+  return new Lengthwise(await loadCore(options));
 }
 
 /** The bare core. */
-export async function loadCore(options: LoadOptions): Promise<{ core: Core; variant: 'simd' | 'relaxed'; module: WebAssembly.Module }> {
-  const { wasmBinary, variant } = await locate(options);
+export async function loadCore(options: LoadOptions): Promise<Loaded> {
+  const { wasmBinary, variant, threads } = await locate(options);
   const module = wasmBinary instanceof WebAssembly.Module ? wasmBinary : await compile(wasmBinary);
-  return { core: await start(module), variant, module };
+  const memory = reserve(threads > 1);
+  const core = await start(module, memory, threads);
+  return { core: guarded(core), variant, module, threads: threads > 1 ? await startThreads(core, module, memory, threads) : undefined };
 }
 
 /** Settles which binary to run and reads it: what workers are handed, so that each need not. */
-export async function locate(options: LoadOptions): Promise<{ wasmBinary: Uint8Array | WebAssembly.Module; variant: 'simd' | 'relaxed' }> {
+export async function locate(options: LoadOptions): Promise<Located> {
   check.keys('load options', options, LOAD_KEYS);
   const { wasmUrl, wasmBinary } = options;
   const wanted = check.choice('variant', options.variant ?? 'auto', ['auto', 'simd', 'relaxed']);
+  const threads = options.threads === undefined ? 1 : check.integer('threads', options.threads, 1, 16);
   const best = bestVariant();
   const variant = wanted !== 'auto' ? wanted : wasmUrl === undefined && wasmBinary === undefined ? best : 'simd';
   if (variant === 'relaxed' && best === 'simd') {
     throw new LoadError('simd', "this engine has no relaxed SIMD; load with variant 'simd' or 'auto'");
   }
-  if (wasmBinary instanceof WebAssembly.Module) return { wasmBinary, variant };
-  return { wasmBinary: checked(wasmBinary === undefined ? await read(wasmUrl ?? address(variant)) : view(wasmBinary)), variant };
+  const how = { variant, threads: sharedMemory() ? threads : 1 };
+  if (wasmBinary instanceof WebAssembly.Module) return { wasmBinary, ...how };
+  return { wasmBinary: checked(wasmBinary === undefined ? await read(wasmUrl ?? address(variant, how.threads > 1)) : view(wasmBinary)), ...how };
 }
 
 // Literal forms, so that bundlers see which files belong to the package.
-function address(variant: 'simd' | 'relaxed'): URL {
+function address(variant: Variant, several: boolean): URL {
+  if (several) return variant === 'relaxed' ? new URL('./lengthwise-threads-relaxed.wasm', import.meta.url) : new URL('./lengthwise-threads.wasm', import.meta.url);
   return variant === 'relaxed' ? new URL('./lengthwise-relaxed.wasm', import.meta.url) : new URL('./lengthwise.wasm', import.meta.url);
 }
 
@@ -142,15 +171,33 @@ async function compile(bytes: Uint8Array): Promise<WebAssembly.Module> {
   }
 }
 
-async function start(module: WebAssembly.Module): Promise<Core> {
+/** 16 MB that may grow to 2 GB, as the module was linked for. */
+function reserve(shared: boolean): WebAssembly.Memory {
+  try {
+    return new WebAssembly.Memory({ initial: 256, maximum: 32768, shared });
+  } catch (cause) {
+    throw startError(cause);
+  }
+}
+
+async function start(module: WebAssembly.Module, memory: WebAssembly.Memory, threads: number): Promise<Core> {
   return new Promise((resolve, reject) => {
     const instantiateWasm = (imports: WebAssembly.Imports, done: (i: WebAssembly.Instance, m: WebAssembly.Module) => void) => {
-      WebAssembly.instantiate(module, imports).then((instance) => done(instance, module)).catch((cause) => reject(startError(cause)));
+      WebAssembly.instantiate(module, imports).then((instance) => done(instance, module))
+        .catch((cause) => reject(cause instanceof WebAssembly.LinkError ? otherMemory(threads, cause) : startError(cause)));
       return {};
     };
     // What an abort prints is in the error that it throws.
-    create({ instantiateWasm, printErr: () => {} }).then((core) => resolve(guarded(core)), reject);
+    create({ wasmMemory: memory, instantiateWasm, printErr: () => {} }).then(resolve, reject);
   });
+}
+
+/** Modules for one thread and for several differ in the memory that they take. */
+function otherMemory(threads: number, cause: unknown): LoadError {
+  const message = threads > 1 ? `threads is ${threads}, but the WebAssembly file is for one; give lengthwise-threads.wasm`
+    : `the WebAssembly file is for several threads${sharedMemory() ? ': load it with threads from 2 on'
+      : ', which need a page with Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedder-Policy: require-corp'}`;
+  return new LoadError('threads', message, { cause });
 }
 
 function startError(cause: unknown): Error {

@@ -31,21 +31,23 @@ export async function load(options: LoadOptions & WorkerOptions = {}): Promise<R
   const wasm = await locate(loadOptions);
   const station = startWorker({ createWorker });
   try {
-    await ask(station, () => station.workshop.load(wasm));
+    return new RemoteLengthwise(station, await ask(station, () => station.workshop.load(wasm)));
   } catch (error) {
     station.end();
     throw error;
   }
-  return new RemoteLengthwise(station);
 }
 
 /** One WebAssembly instance in a worker. */
 export class RemoteLengthwise {
   readonly #station: Station;
+  /** How many threads compute, the worker's own among them. */
+  readonly threads: number;
 
   /** @internal */
-  constructor(station: Station) {
+  constructor(station: Station, threads: number) {
     this.#station = station;
+    this.threads = threads;
   }
 
   encodings(): Promise<EncodingFacts[]>;
@@ -93,7 +95,7 @@ export class RemoteLengthwise {
     return new RemoteModel(this.#station, await ask(this.#station, () => this.#station.workshop.loadModel(file)) as unknown as Remote<ModelHost>);
   }
 
-  /** Ends the worker and everything in it. */
+  /** Ends the worker and everything in it, its threads too. */
   terminate(): void {
     this.#station.end();
   }

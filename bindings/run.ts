@@ -8,6 +8,7 @@ import { loadCore, type LoadOptions } from './load.js';
 import { borrow, readFloats } from './memory.js';
 import { breathe, takeBreath } from './pause.js';
 import type { TextSplit } from './text.js';
+import type { Threads } from './threads.js';
 
 export type Task = 'text' | 'copy' | 'recall';
 
@@ -66,6 +67,7 @@ const REPORT_EVERY = 100; // milliseconds
 /** A place where runs are made, one after the other: a worker's whole interface. */
 export class Bench {
   #core: Core | undefined;
+  #threads: Threads | undefined;
   #options: LoadOptions = {};
   #own: readonly (string | EncodingDefinition<any>)[] = [];
   #text: TextSplit | undefined;
@@ -82,7 +84,9 @@ export class Bench {
   }
 
   async #load(): Promise<void> {
-    const { core } = await loadCore(this.#options);
+    this.#threads?.end();
+    const { core, threads } = await loadCore(this.#options);
+    this.#threads = threads;
     for (const each of this.#own) register(core, typeof each === 'string' ? await importEncoding(each) : each);
     this.#core = core;
   }
@@ -99,6 +103,7 @@ export class Bench {
   cancel(): void {
     this.#cancelled = true;
     this.resume();
+    this.#threads?.end();
   }
 
   /** Makes a run and throws it away. @throws what is wrong with the plan */

@@ -20,8 +20,10 @@ export class Workshop {
   readonly bench = new Bench();
   #lengthwise: Lengthwise | undefined;
 
-  async load(options: LoadOptions): Promise<void> {
+  /** @returns how many threads there are */
+  async load(options: LoadOptions): Promise<number> {
     this.#lengthwise = await load(options).catch((error) => { throw sendable(error); });
+    return this.#lengthwise.threads;
   }
 
   encodings(): EncodingFacts[] {

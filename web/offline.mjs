@@ -7,9 +7,12 @@ const dist = (name) => fileURLToPath(new URL(`../dist/${name}`, import.meta.url)
 const none = 'new URL("about:blank")';
 const data = (name) => `new URL("data:application/wasm;base64,${readFileSync(dist(name)).toString('base64')}")`;
 
-/** The package's literal addresses. Workers are handed their WebAssembly, and its own glue never looks for it. */
+/**
+ * The package's literal addresses. Workers are handed their WebAssembly, and its own glue never looks for it. A page without
+ * a server cannot share memory among threads.
+ */
 function withoutAddresses(code, address) {
-  return code.replace(/new URL\("lengthwise(-relaxed)?\.wasm",\s*import\.meta\.url\)/g, none)
+  return code.replace(/new URL\("(lengthwise\.wasm|\.\/thread\.js|\.\/lengthwise-threads(-relaxed)?\.wasm)",\s*import\.meta\.url\)/g, none)
     .replace(/new URL\("\.\/(lengthwise(?:-relaxed)?\.wasm)",\s*import\.meta\.url\)/g, (_, name) => address(name));
 }
 const isPackage = (id) => id.startsWith(dist('')) && /\.m?js$/.test(id.split('?')[0]);

@@ -18,7 +18,9 @@ async function start() {
   if (!Number.isInteger(port) || port < 1 || port > 65535) throw new Problem(`--port ${values.port} must be a whole number from 1 to 65535.`);
   await buildAll();
   const { preview } = await import('vite'); // only there once buildAll has installed it
-  const server = await preview({ root: `${project}/web`, logLevel: 'warn', preview: { port, host: values.host, strictPort: false } });
+  // The page can do without these; programs that are tried out here may use several threads.
+  const headers = { 'Cross-Origin-Opener-Policy': 'same-origin', 'Cross-Origin-Embedder-Policy': 'require-corp' };
+  const server = await preview({ root: `${project}/web`, logLevel: 'warn', preview: { port, host: values.host, strictPort: false, headers } });
   const addresses = [...(server.resolvedUrls?.local ?? []), ...(server.resolvedUrls?.network ?? [])];
   console.log(`lengthwise is at ${addresses.join(' and ')} (Ctrl+C ends it)`);
 }

@@ -1,4 +1,5 @@
 import { writeFile } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
 import { Presets, SingleBar } from 'cli-progress';
 import { Command, Option } from 'commander';
 import { Experiment, experiment, type ExperimentResult } from '../experiment.js';
@@ -26,6 +27,7 @@ interface Options {
   learningRate?: number;
   testTokens: number;
   workers?: number;
+  threads?: number;
   svg?: string;
   json?: boolean;
 }
@@ -47,7 +49,8 @@ export function compareCommand(): Command {
     .option('--heads <H>', 'heads', integerArgument(1), 4)
     .option('--learning-rate <r>', 'peak learning rate', numberArgument)
     .option('--test-tokens <n>', 'tokens in each test, about', integerArgument(1), 16384)
-    .option('--workers <n>', 'threads (default: one less than there are cores)', integerArgument(0))
+    .option('--workers <n>', 'how many encodings train side by side (default: one less than there are cores)', integerArgument(0))
+    .option('--threads <n>', 'threads of each of them, at most 16 (default: as many as share the cores)', integerArgument(1))
     .option('--svg <file>', 'also draw the result')
     .option('--json', 'print all numbers as JSON')
     .addHelpText('after', `
@@ -89,8 +92,10 @@ async function run(options: Options): Promise<void> {
     } else if (event.type === 'end' || event.type === 'failed') speeds.delete(event.run);
   };
   const { specs, modules } = await withModules(encodings);
+  const cores = availableParallelism(), places = Math.max(Math.min(workers ?? cores - 1, specs.length * seeds), 1);
+  const threads = options.threads ?? Math.min(Math.max(Math.floor(cores / places), 1), 16);
   const job = experiment({
-    encodings: specs, register: [...modules.keys()], task, text, trainLength, testLengths, steps, seeds, batch, testTokens, workers, onProgress,
+    encodings: specs, register: [...modules.keys()], task, text, trainLength, testLengths, steps, seeds, batch, testTokens, workers, threads, onProgress,
     model: { width, layers, heads },
     training: options.learningRate === undefined ? {} : { learningRate: options.learningRate },
   });

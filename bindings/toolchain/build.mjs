@@ -1,4 +1,4 @@
-// Builds everything into dist/: the two WebAssembly modules, the texts of the catalogue, the TypeScript, the page. Each step is
+// Builds everything into dist/: the four WebAssembly modules, the texts of the catalogue, the TypeScript, the page. Each step is
 // skipped when nothing it reads has changed. `npm run build` runs it; start and test import it.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -114,13 +114,13 @@ function copyChanged(from, to) {
 }
 
 async function buildModules() {
-  const targets = ['lengthwise_module', 'kernels']; // kernels: what the page of the bench measures
+  const targets = ['lengthwise_module', 'lengthwise_threads_module', 'kernels']; // kernels: what the page of the bench measures
   const [simd, relaxed] = [await buildPreset('wasm', targets), await buildPreset('wasm-relaxed', targets)];
-  const glue = (folder) => readFileSync(join(folder, 'lengthwise.mjs'), 'utf8');
-  if (glue(simd) !== glue(relaxed)) throw new Problem('lengthwise.mjs differs between the variants: one cannot start both.');
+  const built = { '': simd, '-relaxed': relaxed, '-threads': join(simd, 'threads'), '-threads-relaxed': join(relaxed, 'threads') };
+  const loaders = new Set(Object.values(built).map((folder) => readFileSync(join(folder, 'lengthwise.mjs'), 'utf8')));
+  if (loaders.size > 1) throw new Problem('lengthwise.mjs differs between the modules: one cannot start all.');
   copyChanged(join(simd, 'lengthwise.mjs'), at('dist/lengthwise.mjs'));
-  copyChanged(join(simd, 'lengthwise.wasm'), at('dist/lengthwise.wasm'));
-  copyChanged(join(relaxed, 'lengthwise.wasm'), at('dist/lengthwise-relaxed.wasm'));
+  for (const [name, folder] of Object.entries(built)) copyChanged(join(folder, 'lengthwise.wasm'), at(`dist/lengthwise${name}.wasm`));
 }
 
 /** The catalogue's texts, which the modules leave out: dist/texts.mjs, by encoding and option. */
@@ -177,7 +177,7 @@ async function buildTypeScript() {
 // What a program imports comes in few files: thirty small ones take longer to find than to run. Names stay, so that a
 // stack still tells where.
 async function bundleEntries() {
-  const entries = ['index', 'remote', 'worker'].map((name) => at('dist', `${name}.js`));
+  const entries = ['index', 'remote', 'worker', 'thread'].map((name) => at('dist', `${name}.js`));
   for (const name of readdirSync(at('dist'))) if (/^shared-.*\.js$/.test(name)) rmSync(at('dist', name));
   await run(bin('esbuild'), [...entries, '--bundle', '--splitting', '--format=esm', '--platform=neutral', '--target=es2022', `--outdir=${at('dist')}`,
     '--allow-overwrite', '--chunk-names=shared-[hash]', '--minify-whitespace', '--minify-syntax', '--external:node:*', '--log-level=warning'], { cwd: project });

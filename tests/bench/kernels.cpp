@@ -6,6 +6,7 @@
 
 #include "attention/attention.h"
 #include "nn/linear.h"
+#include "parallel/threads.h"
 #include "position/stack.h"
 
 #define EXPORT extern "C" EMSCRIPTEN_KEEPALIVE
@@ -36,6 +37,15 @@ float* scratch(size_t floats) {
 }
 
 }  // namespace
+
+#ifdef LENGTHWISE_THREADS
+// As in bindings/threads.cpp.
+EXPORT double share(int count) {
+  static uintptr_t places[2] = {reinterpret_cast<uintptr_t>(&lengthwise_thread), reinterpret_cast<uintptr_t>(&lengthwise_fault)};
+  (void)set_threads(count);
+  return double(reinterpret_cast<uintptr_t>(places));
+}
+#endif
 
 EXPORT char* text_area() { return text; }
 EXPORT void* allocate(size_t bytes) { return std::aligned_alloc(64, (bytes + 63) / 64 * 64); }

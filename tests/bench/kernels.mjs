@@ -8,6 +8,20 @@ export async function loadKernels(binary) {
   return new Kernels(wasm);
 }
 
+/**
+ * The same with several threads, which need a loader.
+ * @param {{ create: Function, module: WebAssembly.Module, startThreads: typeof import('../../bindings/threads.ts').startThreads }} parts
+ */
+export async function loadThreadedKernels({ create, module, startThreads }, count) {
+  const memory = new WebAssembly.Memory({ initial: 256, maximum: 32768, shared: true });
+  const core = await create({ wasmMemory: memory, instantiateWasm(imports, done) {
+    WebAssembly.instantiate(module, imports).then((instance) => done(instance, module));
+    return {};
+  } });
+  await startThreads({ _malloc: core._allocate, threads: core._share, HEAP32: new Int32Array(memory.buffer) }, module, memory, count);
+  return new Kernels(new Proxy(core, { get: (_, name) => (name === 'memory' ? memory : core[`_${name}`]) }));
+}
+
 class Kernels {
   constructor(wasm) { this.wasm = wasm; }
 

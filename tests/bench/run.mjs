@@ -42,6 +42,7 @@ async function growth() {
 
 async function peers() {
   await buildAll();
+  for (const preset of ['wasm', 'wasm-relaxed']) await buildPreset(preset, ['kernels_threads']);
   await ensurePeers();
   const more = given.filter((word) => word !== 'peers');
   const chosen = more.some((word) => /^--(only|contenders|out|pictures)\b/.test(word)); // a part is not to replace the whole

@@ -31,6 +31,14 @@ const SCRIPTS = {
     for await (const token of model.generate([1], { tokens: 5 })) made.push(token); lw.terminate(); return made.length;`),
   experiment: script(`const r = await experiment({ encodings: ['nope', 'rope'], task: 'copy', steps: 8, trainLength: 8, batch: 2, testTokens: 64, workers: 2,
     model: { width: 16, layers: 1, heads: 2 } }).finished; return r.encodings.map((e) => e.tests.length);`),
+  threads: script(`const tokens = Int32Array.from({ length: 4 * 65 }, (_, i) => i * 7919 % 256);
+    const trained = async (lw) => { const model = await lw.model({ width: 64, layers: 1, heads: 4 }), trainer = await model.trainer(), losses = [];
+      for (let i = 0; i < 3; i++) losses.push((await trainer.step(tokens, { batch: 4, length: 64 })).loss);
+      return losses; };
+    const all = [await load({ variant: 'simd' }), await load({ variant: 'simd', threads: 2 }), await remote({ variant: 'simd', threads: 2 })];
+    const threads = all.map((lw) => lw.threads), losses = []; for (const lw of all) losses.push(await trained(lw));
+    all[1].dispose(); all[2].terminate();
+    return { isolated: crossOriginIsolated && typeof SharedArrayBuffer === 'function', threads, losses };`),
   text: script(`await (await remote()).register('export default { name: "mine", bias: (h, d) => -d }'); return 'registered';`),
   own: script(`const r = await experiment({ encodings: ['mine', 'alibi'], register: [new URL('/mine.js', location.href)], task: 'copy', steps: 8, trainLength: 8, batch: 2,
     testTokens: 64, workers: 1, model: { width: 16, layers: 1, heads: 1 } }).finished; return r.encodings.map((e) => e.tests.map((t) => t.loss.mean));`),
@@ -68,6 +76,8 @@ before(async () => {
     const asks = (name) => [request.url, request.headers.referer ?? ''].some((url) => new URL(url, 'http://x').searchParams.has(name));
     const send = (type, body) => response.writeHead(200, {
       'content-type': type, 'content-security-policy': asks('bare') ? NO_WASM : asks('data') ? WITH_DATA : POLICY,
+      // Workers of an isolated page must say so too; to others it makes no difference.
+      ...(pathname !== '/page.html' || asks('isolated') ? { 'cross-origin-opener-policy': 'same-origin', 'cross-origin-embedder-policy': 'require-corp' } : {}),
     }).end(body);
     if (pathname === '/page.html') return send('text/html', `<!doctype html><script type="module" src="/script.js?${searchParams}"></script>`);
     if (pathname === '/script.js') return send('text/javascript', SCRIPTS[searchParams.get('run')]);
@@ -111,6 +121,14 @@ for (const browser of browsers()) {
         const [own, alibi] = await result('own');
         assert.equal(own.length, 4);
         assert.deepEqual(own, alibi);
+      });
+      await t.test('several threads in an isolated page, one elsewhere, with the same bits', async () => {
+        for (const query of ['threads&isolated', 'threads']) {
+          const found = await result(query);
+          if (browser.name !== 'webkit') assert.equal(found.isolated, query.endsWith('isolated')); // WebKitGTK has no SharedArrayBuffer yet
+          assert.deepEqual(found.threads, found.isolated ? [1, 2, 2] : [1, 1, 1], JSON.stringify(found));
+          for (const losses of found.losses) assert.deepEqual(losses, found.losses[0]);
+        }
       });
       await t.test('an encoding as text needs data: in the policy', async () => {
         const { name, message } = await result('text');

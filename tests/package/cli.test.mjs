@@ -134,7 +134,7 @@ test('audit: numbers and a table', () => {
 
 test('compare: tasks without a text', () => {
   for (const task of ['copy', 'recall']) {
-    const { encodings: [rope] } = json('compare', '--task', task, '--encodings', 'rope', '--workers', '0', ...small);
+    const { encodings: [rope] } = json('compare', '--task', task, '--encodings', 'rope', '--workers', '0', '--threads', '2', ...small);
     assert.ok(rope.tests[0].accuracy.mean >= 0);
   }
 });
@@ -192,8 +192,10 @@ test('generate and loss with a model of bytes', async () => {
 });
 
 test('loss in windows', () => {
-  const { losses } = json('loss', '--model', at('model.bin'), '--tokens', at('tokens.json'), '--window', '128');
+  const args = ['loss', '--model', at('model.bin'), '--tokens', at('tokens.json'), '--window', '128'];
+  const { losses } = json(...args);
   assert.equal(losses.length, 3);
+  assert.deepEqual(json(...args, '--threads', '3').losses, losses);
   assert.match(run('loss', '--model', at('model.bin'), '--tokens', at('tokens.json')).stdout, /past the trained 16/);
 });
 
@@ -206,6 +208,7 @@ test('failures are one sentence, exit code 1', () => {
   fails(1, /not a model file|llama2/, 'generate', '--model', at('text.txt'), '--prompt', 'a');
   fails(1, /--tokenizer/, 'generate', '--model', at('model.bin'), '--prompt', 'a');
   fails(1, /pieces/, 'generate', '--model', at('own.safetensors'), '--tokenizer', at('tokenizer.bin'), '--prompt', 'a');
+  fails(1, /threads is 17; it must be an integer from 1 to 16/, 'loss', '--model', at('model.bin'), '--tokens', at('tokens.json'), '--threads', '17');
   fails(1, /--top-p is 2;/, 'generate', '--model', at('own.safetensors'), '--prompt', 'a', '--top-p', '2');
   fails(1, /llama2.c tokenizer/, 'generate', '--model', at('tokenizer.bin'), '--prompt', 'a');
   fails(1, /JSON array/, 'loss', '--model', at('model.bin'), '--tokens', at('text.txt'));

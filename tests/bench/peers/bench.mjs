@@ -42,6 +42,11 @@ const rows = allRows.filter(({ group, long }) => (!only || only.includes(group))
 const dist = new URL('../../../dist/', import.meta.url);
 const assets = {
   kernels: (variant) => readFileSync(new URL(`../../../build/${variant === 'relaxed' ? 'wasm-relaxed' : 'wasm'}/kernels.wasm`, import.meta.url)),
+  async threadedKernels(variant) {
+    const folder = new URL(`../../../build/${variant === 'relaxed' ? 'wasm-relaxed' : 'wasm'}/threads/`, import.meta.url);
+    const [{ default: create }, { startThreads }] = await Promise.all([new URL('kernels.mjs', folder), new URL('threads.js', dist)].map((url) => import(url)));
+    return { create, startThreads, module: await WebAssembly.compile(readFileSync(new URL('kernels.wasm', folder))) };
+  },
   lengthwise: () => import(new URL('index.js', dist)),
 };
 

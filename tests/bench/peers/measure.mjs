@@ -110,6 +110,7 @@ export async function compete(row, entries, expected, budget, onProgress = () =>
 export function entriesOf(row, loaded) {
   return loaded.flatMap((contender) => {
     if (!contender.kinds?.[row.kind]) return [];
+    if (row.threads ? !contender.ours : contender.threads > 1) return [];
     if (row.specs) return contender.ours ? row.specs.map((spec) => ({ contender, label: `${contender.name} ${spec}`, spec })) : [];
     const forms = contender.forms?.[row.kind];
     return forms ? forms.map((form) => ({ contender, label: `${contender.name} (${form})`, form })) : [{ contender }];

@@ -1,5 +1,5 @@
 // lengthwise: its kernels over memory of their module, and the package as it is imported.
-import { loadKernels } from '../kernels.mjs';
+import { loadKernels, loadThreadedKernels } from '../kernels.mjs';
 import { checkpoint } from './llama.mjs';
 import { checkedSteps, inputs, outIn } from './rows.mjs';
 
@@ -29,8 +29,8 @@ function generating(lw, row, count) {
 }
 
 /** @param variant 'simd' or 'relaxed' @param assets what gives files: see bench.mjs and page.mjs */
-export async function load(variant, assets) {
-  const kernels = await loadKernels(await assets.kernels(variant));
+export async function load(variant, assets, threads = 1) {
+  const kernels = threads > 1 ? await loadThreadedKernels(await assets.threadedKernels(variant), threads) : await loadKernels(await assets.kernels(variant));
   const { wasm } = kernels;
 
   const work = (size, out, run, blocks, site) => ({
@@ -50,10 +50,10 @@ export async function load(variant, assets) {
   };
 
   let loading;
-  const lengthwise = () => loading ??= assets.lengthwise().then(({ load }) => load({ variant }));
+  const lengthwise = () => loading ??= assets.lengthwise().then(({ load }) => load({ variant, threads }));
 
   return {
-    name: `lengthwise ${variant}`, ours: true,
+    name: `lengthwise ${variant}${threads > 1 ? `, ${threads} threads` : ''}`, ours: true, threads,
     kinds: {
       product(row) {
         const { m, n, k } = row, { a, b } = inputs(row);

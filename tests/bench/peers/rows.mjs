@@ -12,6 +12,8 @@ const attention = (length, options) => ({
   id: `attention ${length}`, group: 'attention', kind: 'attention', length, heads, headDim,
   work: 2 * length * (length + 1) * width / 1e9, unit: 'GFLOP/s', ...options });
 
+const training = (width) => ({ id: `training step, width ${width}`, group: 'training', kind: 'training', config: trained(width), batch: 16, work: 1, unit: 'steps/s' });
+
 /** Every row. `entries` says who takes part where it is not everybody: [name of the contender, label, more]. */
 export const rows = [
   product(512, 512, 512), product(1024, 1024, 1024), product(16, 288, 768), product(1, 1024, 1024),
@@ -28,7 +30,10 @@ export const rows = [
     { id: `${encoding} bias 8×2048×2048, dense`, group: 'tables', kind: 'bias', encoding, length: 2048, heads, headDim, work: heads * 2048 ** 2 * 4 / 1e9, unit: 'GB/s' },
     { id: `${encoding} bias 2048, by distance`, group: 'tables', kind: 'distances', encoding, length: 2048, heads, headDim, work: 1, unit: 'µs' },
   ]),
-  ...[64, 128].map((width) => ({ id: `training step, width ${width}`, group: 'training', kind: 'training', config: trained(width), batch: 16, work: 1, unit: 'steps/s' })),
+  ...[64, 128].map((width) => training(width)),
+  // One thread and two: ours beside ourselves.
+  ...[product(512, 512, 512), product(1024, 1024, 1024), attention(1024), training(64), training(128)]
+    .map((row) => ({ ...row, id: `threads: ${row.id}`, group: 'threads', threads: true })),
   { id: 'decode, stories15M', group: 'model', kind: 'decode', config: stories15M, tokens: 64, work: 64, unit: 'tokens/s' },
   { id: 'prefill 256, stories15M', group: 'model', kind: 'prefill', config: stories15M, tokens: 256, work: 256, unit: 'tokens/s' },
 ];

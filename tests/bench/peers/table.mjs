@@ -39,6 +39,12 @@ export function table(row) {
       }
     }
   }
+  if (row.group === 'threads') {
+    const [several, single] = [true, false].map((wanted) => row.entries.filter(({ name, median }) => median && /threads$/.test(name) === wanted));
+    for (const entry of several) {
+      for (const base of single) lines.push(`  ${entry.name}: ${(base.median / entry.median).toFixed(2)} × ${base.name}`);
+    }
+  }
   const verdict = best && row.unit !== 'MB' ? `  → ${best.ratio.toFixed(2)} × ${best.peer.name}` : '';
   return [`${row.id}${verdict}`, ...lines].join('\n');
 }
