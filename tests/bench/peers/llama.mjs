@@ -19,6 +19,22 @@ export function weightsOf({ vocabulary, width, layers, hidden, activation }) {
   };
 }
 
+/** The same on a grid that every precision holds, so that all must say the same: in each row 127·2ⁿ and whole multiples of 2ⁿ. */
+export function coarse(weights) {
+  const width = weights.final_norm.length;
+  const rounded = (matrix, into) => {
+    for (let first = 0; first < matrix.length; first += into) {
+      const row = matrix.subarray(first, first + into), unit = 2 ** Math.ceil(Math.log2(Math.max(...row.map(Math.abs)) / 127));
+      for (let i = 0; i < into; i++) row[i] = Math.round(row[i] / unit) * unit;
+      row[0] = 127 * unit;
+    }
+  };
+  rounded(weights.embedding, width);
+  for (const layer of weights.layers)
+    for (const [name, matrix] of Object.entries(layer)) if (name.startsWith('w')) rounded(matrix, name === 'w2' ? layer.w1.length / width : width);
+  return weights;
+}
+
 /** Everything that is hot, to be made again for doubles: code that has seen both kinds of arrays is slow with either. */
 function makeLoops() {
   // y[rows][out] = x[rows][into] · w[out][into]ᵀ in tiles of two rows and four columns; out is a multiple of 4.

@@ -20,6 +20,7 @@ function trainable(lw, { vocabulary, width, layers, heads, hidden, length, activ
 function generating(lw, row, count) {
   const { weights, prompt } = inputs(row);
   const model = lw.loadModel(checkpoint(row.config, weights));
+  if (row.spec && row.spec !== 'f32') model.quantize(row.spec);
   let tokens;
   const run = async () => {
     tokens = [];

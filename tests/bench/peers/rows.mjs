@@ -1,6 +1,6 @@
 // What is measured: rows of numbers about the work, and the doubles that each result must agree with.
 
-import { exactSequence, likeliest, lossOf, stories15M, trained, weightsOf } from './llama.mjs';
+import { coarse, exactSequence, likeliest, lossOf, stories15M, trained, weightsOf } from './llama.mjs';
 import { numbers } from './numbers.mjs';
 
 const heads = 8, headDim = 64, width = heads * headDim;
@@ -35,6 +35,8 @@ export const rows = [
   ...[product(512, 512, 512), product(1024, 1024, 1024), attention(1024), training(64), training(128)]
     .map((row) => ({ ...row, id: `threads: ${row.id}`, group: 'threads', threads: true })),
   { id: 'decode, stories15M', group: 'model', kind: 'decode', config: stories15M, tokens: 64, work: 64, unit: 'tokens/s' },
+  { id: 'decode, stories15M, precisions', group: 'model', kind: 'decode', config: stories15M, tokens: 64, work: 64, unit: 'tokens/s',
+    beside: 'f32', specs: ['f32', 'f16', 'int8'] },
   { id: 'prefill 256, stories15M', group: 'model', kind: 'prefill', config: stories15M, tokens: 256, work: 256, unit: 'tokens/s' },
 ];
 /** Steps that a training contender takes before it says what they did to the loss. */
@@ -52,10 +54,10 @@ export function inputs(row) {
     bias: () => ({ table: numbers(heads * 32, 1) }),
     distances: () => ({ table: numbers(heads * 32, 1) }),
     training: ({ config, batch }) => ({ weights: weightsOf(config), tokens: Int32Array.from({ length: batch * (config.length + 1) }, (_, i) => i * 7919 % config.vocabulary) }),
-    decode: ({ config }) => ({ weights: weightsOf(config), prompt: Int32Array.of(1, 500) }),
+    decode: ({ config, specs }) => ({ weights: specs ? coarse(weightsOf(config)) : weightsOf(config), prompt: Int32Array.of(1, 500) }),
     prefill: ({ config, tokens }) => ({ weights: weightsOf(config), prompt: Int32Array.from({ length: tokens }, (_, i) => i ? 3 + i * 7919 % (config.vocabulary - 3) : 1) }),
   }[row.kind];
-  const key = `${row.kind} ${row.m} ${row.n} ${row.k} ${row.length} ${row.config?.width}`;
+  const key = `${row.kind} ${row.m} ${row.n} ${row.k} ${row.length} ${row.config?.width} ${row.specs}`;
   if (!kept.has(key)) {
     kept.clear(); // the last row's may be large
     kept.set(key, make(row));
