@@ -89,7 +89,7 @@ export interface NativeModel {
   sample(logits: number, temperature: number, topK: number, topP: number): number;
   seed(seed: number): void;
   trainerMake(options: TrainRequest, seed: number): string;
-  trainStep(tokens: number, mask: number, batch: number, length: number): string;
+  trainStep(tokens: number, mask: number, batch: number, length: number, microBatch: number): string;
   trainInfo(): string;
   trainState(): number;
   trainStateBytes(): number;

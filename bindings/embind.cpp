@@ -238,14 +238,15 @@ class Model {
     if (!e) e = Trainer::make(*model_, config, uint64_t(seed), trainer_);
     return e.text;
   }
-  std::string train_step(double tokens, double mask, double batch, double length) {
+  std::string train_step(double tokens, double mask, double batch, double length, double at_once) {
     if (!trainer_) return "the model has no trainer; allowed: call trainer() first";
     Reader in;
-    int sequences, n;
+    int sequences, n, part;
     in.integer("batch", batch, 1, 1 << 16, sequences);
     in.integer("length", length, 1, 1 << 20, n);
+    in.integer("microBatch", at_once, 1, sequences, part);
     if (in.error()) return in.error().text;
-    return trainer_->step(at<int>(tokens), mask ? at<float>(mask) : nullptr, sequences, n).text;
+    return trainer_->step(at<int>(tokens), mask ? at<float>(mask) : nullptr, sequences, n, part).text;
   }
   std::string train_info() { return ::train_info(trainer_ ? trainer_->info() : TrainInfo{}); }
   double train_state() { return trainer_ ? (trainer_->save(), address_of(trainer_->state())) : 0; }

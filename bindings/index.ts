@@ -9,7 +9,7 @@ export type { EncodingSpec, EncodingTerm } from './spec.js';
 export type { EncodingContext, EncodingDefinition, EncodingModule, EncodingOptions, OptionDefinition } from './custom.js';
 export { Model, type GenerateOptions, type Precision } from './model.js';
 export type { ModelConfig, TrainOptions } from './config.js';
-export { Trainer, type StepInfo } from './trainer.js';
+export { Trainer, type StepInfo, type StepShape } from './trainer.js';
 export { Experiment, experiment, type ExperimentOptions, type ExperimentResult } from './experiment.js';
 export type { ExperimentEvent, Task, TestResult } from './run.js';
 export type { EncodingSummary, LengthSummary, Spread } from './summary.js';

@@ -13,7 +13,7 @@ import { LOAD_KEYS, locate, type LoadOptions, type WorkerOptions } from './load.
 import { disposeKey, Handle } from './memory.js';
 import { GENERATE_KEYS, type GenerateOptions, type Precision } from './model.js';
 import type { EncodingSpec } from './spec.js';
-import type { StepInfo } from './trainer.js';
+import type { StepInfo, StepShape } from './trainer.js';
 import { startWorker, terminated, type Station } from './workers.js';
 import type { ModelHost } from './workshop.js';
 
@@ -122,7 +122,7 @@ export class RemoteModel {
   dispose(): Promise<void> { return release(this.#station, () => this.#host.dispose()); }
 
   /** Gets ready to train, as {@link Model.trainer}. */
-  async trainer(options?: TrainOptions): Promise<{ step(tokens: ArrayLike<number>, shape: { batch: number; length: number; mask?: ArrayLike<number> }): Promise<StepInfo> }> {
+  async trainer(options?: TrainOptions): Promise<{ step(tokens: ArrayLike<number>, shape: StepShape): Promise<StepInfo> }> {
     await ask(this.#station, () => this.#host.trainer(options));
     return { step: (tokens, shape) => ask(this.#station, () => this.#host.step(tokens, shape)) };
   }

@@ -16,6 +16,18 @@ export interface StepInfo {
   learningRate: number;
 }
 
+/** What the tokens of a training step are. */
+export interface StepShape {
+  /** How many rows. */
+  batch: number;
+  /** Predictions in each. */
+  length: number;
+  /** `[batch][length]`, ≥ 0: weighs the predictions, 0 leaves one out. */
+  mask?: ArrayLike<number>;
+  /** Gradient accumulation: so many rows at a time (1 … `batch`, all of them by default), which is all that needs memory. The step is that of the whole batch. */
+  microBatch?: number;
+}
+
 /** Trains a model in place. Made by {@link Model.trainer}; lives as long as the model, or until the next trainer of it. */
 export class Trainer {
   readonly #core: Core;
@@ -39,12 +51,12 @@ export class Trainer {
   /**
    * One step.
    * @param tokens `[batch][length + 1]`: each token but the first of a row is predicted from those before it.
-   * @param shape `batch` rows of `length` predictions; `mask` `[batch][length]` weighs the predictions, 0 leaves one out.
    */
-  step(tokens: ArrayLike<number>, shape: { batch: number; length: number; mask?: ArrayLike<number> }): StepInfo {
-    check.keys('step options', shape ?? null, ['batch', 'length', 'mask']);
+  step(tokens: ArrayLike<number>, shape: StepShape): StepInfo {
+    check.keys('step options', shape ?? null, ['batch', 'length', 'mask', 'microBatch']);
     const batch = check.count('batch', shape.batch);
     const length = check.count('length', shape.length);
+    const microBatch = check.count('microBatch', shape.microBatch ?? batch, batch);
     const native = this.#native();
     const ids = check.tokens('tokens', tokens, this.#config.vocabulary);
     check.exactly('tokens', ids.length, batch * (length + 1), `[${batch}][${length + 1}]`);
@@ -53,7 +65,7 @@ export class Trainer {
     mask?.forEach((weight, i) => check.finite(`mask[${i}]`, weight, 0));
     this.#changed();
     borrow(this.#core, (scratch) => {
-      succeed(native.trainStep(scratch.integers(ids), mask ? scratch.floats(mask) : 0, batch, length));
+      succeed(native.trainStep(scratch.integers(ids), mask ? scratch.floats(mask) : 0, batch, length, microBatch));
     });
     return this.info;
   }

@@ -11,7 +11,7 @@ import { load, type LoadOptions } from './load.js';
 import type { GenerateOptions, Model } from './model.js';
 import { Bench } from './run.js';
 import type { EncodingSpec } from './spec.js';
-import type { Trainer } from './trainer.js';
+import type { StepShape, Trainer } from './trainer.js';
 
 type Call = Omit<AttentionOptions, 'encoding'> & { encoding?: EncodingSpec };
 
@@ -82,7 +82,7 @@ export class ModelHost {
     this.#trainer = this.#model.trainer(options);
   }
 
-  step(tokens: ArrayLike<number>, shape: { batch: number; length: number; mask?: ArrayLike<number> }) {
+  step(tokens: ArrayLike<number>, shape: StepShape) {
     if (!this.#trainer) throw new RangeError('the model has no trainer; call trainer() first');
     return this.#trainer.step(tokens, shape);
   }

@@ -33,40 +33,51 @@ Error Trainer::make(Transformer& model, const TrainConfig& config, uint64_t seed
   return {};
 }
 
-double Trainer::loss_and_gradient(const int* tokens, const float* weights, int batch, int length) {
-  const int rows = batch * length, d = model_.config().width, vocabulary = model_.config().vocabulary;
-  double total = 0, loss = 0;
-  for (int r = 0; r < rows; r++) {
-    targets_[r] = tokens[r / length * (length + 1) + r % length + 1];
+// Inputs, targets and weights that add up to 1. The model takes sequences without their last target.
+void Trainer::set_targets(const int* tokens, const float* weights, int batch, int length) {
+  const size_t rows = size_t(batch) * length;
+  double total = 0;
+  for (size_t r = 0; r < rows; r++) {
+    const int* token = tokens + r / length * (length + 1) + r % length;
+    inputs_[r] = token[0], targets_[r] = token[1];
     weights_[r] = weights ? weights[r] : 1;
     total += weights_[r];
   }
-  for (int r = 0; r < rows; r++) weights_[r] = total > 0 ? float(weights_[r] / total) : 0;
+  for (float& w : weights_) w = total > 0 ? float(w / total) : 0;
+}
+
+double Trainer::loss_and_gradient(size_t first, int rows) {
+  const int d = model_.config().width, vocabulary = model_.config().vocabulary;
   const float* head = model_.parameters() + model_.head_offset();
-  for (int first = 0; first < rows; first += chunk) {
-    int n = std::min(chunk, rows - first);
-    model_.logits(first, n, logits_.data());
-    cross_entropy_backward(logits_.data(), losses_.data() + first, targets_.data() + first, weights_.data() + first, n, vocabulary);
-    linear_backward(dnorm_.data() + size_t(first) * d, gradients_.data() + model_.head_offset(), logits_.data(),
-                    model_.activations().norm + size_t(first) * d, head, n, d, vocabulary, model_.activations().scratch, false);
+  for (int r = 0; r < rows; r += chunk) {
+    const int n = std::min(chunk, rows - r);
+    model_.logits(r, n, logits_.data());
+    cross_entropy_backward(logits_.data(), &losses_[first + r], &targets_[first + r], &weights_[first + r], n, vocabulary);
+    linear_backward(dnorm_.data() + size_t(r) * d, gradients_.data() + model_.head_offset(), logits_.data(),
+                    model_.activations().norm + size_t(r) * d, head, n, d, vocabulary, model_.activations().scratch, false);
   }
-  for (int r = 0; r < rows; r++) if (weights_[r] != 0) loss += double(losses_[r]) * weights_[r];
+  double loss = 0;
+  for (size_t r = first; r < first + rows; r++) if (weights_[r] != 0) loss += double(losses_[r]) * weights_[r];
   return loss;
 }
 
-Error Trainer::step(const int* tokens, const float* weights, int batch, int length) {
+Error Trainer::step(const int* tokens, const float* weights, int batch, int length, int at_once) {
   const size_t rows = size_t(batch) * length;
+  at_once = at_once > 0 ? std::min(at_once, batch) : batch;
   if (Error e = model_.check_tokens(tokens, long(batch) * (length + 1))) return e;
-  if (!dnorm_.resize(rows * model_.config().width) || !losses_.resize(rows) || !weights_.resize(rows) || !targets_.resize(rows) || !inputs_.resize(rows))
+  if (!dnorm_.resize(size_t(at_once) * length * model_.config().width) || !losses_.resize(rows) || !weights_.resize(rows) || !targets_.resize(rows) || !inputs_.resize(rows))
     return out_of_memory("the training step", 4.0 * rows * (model_.config().width + 4));
-  for (int b = 0; b < batch; b++)  // the model takes sequences without their last target
-    std::copy_n(tokens + size_t(b) * (length + 1), length, inputs_.data() + size_t(b) * length);
+  set_targets(tokens, weights, batch, length);
   gradients_.fill(0);
   model_.bind(gradients_.data());
-  if (Error e = model_.forward(inputs_.data(), batch, length, true, &ids_)) return e;
   TrainInfo now;
-  now.loss = loss_and_gradient(tokens, weights, batch, length);
-  if (Error e = model_.backward(inputs_.data(), batch, length, dnorm_.data(), gradients_.data())) return e;
+  for (int b = 0, n; b < batch; b += n) {
+    n = std::min(at_once, batch - b);
+    const size_t first = size_t(b) * length;
+    if (Error e = model_.forward(&inputs_[first], n, length, true, &ids_)) return e;
+    now.loss += loss_and_gradient(first, n * length);
+    if (Error e = model_.backward(&inputs_[first], n, length, dnorm_.data(), gradients_.data())) return e;
+  }
   now.learning_rate = learning_rate(optimiser_.step, config_.optimiser);
   bool finite = std::isfinite(now.loss) && optimiser_step(model_.parameters(), gradients_.data(), gradients_.size(), segments_, optimiser_, config_.optimiser,
                                &now.gradient_norm);

@@ -18,8 +18,9 @@ class Trainer {
   static Error make(Transformer& model, const TrainConfig& config, uint64_t seed, std::unique_ptr<Trainer>& out);
 
   // tokens [batch][length + 1]; weights [batch][length] ≥ 0 on each target, nullptr: all 1. The loss is the weighted mean
-  // negative log-likelihood, in nats. If the gradient is not finite nothing changes and the error says so.
-  Error step(const int* tokens, const float* weights, int batch, int length);
+  // negative log-likelihood, in nats. If the gradient is not finite nothing changes and the error says so. Gradients are
+  // gathered over parts of `at_once` sequences, which is all that needs memory (0: the whole batch); the mean is over all.
+  Error step(const int* tokens, const float* weights, int batch, int length, int at_once = 0);
   const TrainInfo& info() const { return info_; }
   Random& batches() { return batches_; }  // for drawing training batches; part of the saved state
 
@@ -31,8 +32,10 @@ class Trainer {
 
  private:
   Trainer(Transformer& model, const TrainConfig& config, uint64_t seed);
-  // The loss of the last forward; its gradient goes to dnorm_ and to the head's part of gradients_.
-  double loss_and_gradient(const int* tokens, const float* weights, int batch, int length);
+  void set_targets(const int* tokens, const float* weights, int batch, int length);
+  // What the last forward, of rows first … first + rows − 1, adds to the loss; its gradient goes to dnorm_ and to the head's
+  // part of gradients_.
+  double loss_and_gradient(size_t first, int rows);
 
   Transformer& model_;
   TrainConfig config_;
@@ -40,8 +43,9 @@ class Trainer {
   TrainInfo info_;
   Random batches_, ids_;
   OptimiserState optimiser_;
-  Buffer<float> gradients_, dnorm_, logits_, losses_, weights_;
-  Buffer<int> inputs_, targets_;  // [rows]
+  Buffer<float> gradients_, dnorm_, logits_;
+  Buffer<float> losses_, weights_;  // [rows]
+  Buffer<int> inputs_, targets_;    // [rows]
   Buffer<float> state_;  // header, then first and second moments
 };
 

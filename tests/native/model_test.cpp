@@ -279,6 +279,27 @@ TEST_CASE("trainer: a batch of several sequences learns what one sequence would"
   }
 }
 
+TEST_CASE("trainer: gradients gathered over parts of a batch are those of the whole batch") {
+  for (const char* spec : {"rope", "sinusoidal+t5", "cope", "rope|alibi"})
+    for (int at_once : {1, 2, 3, 5}) {
+      CAPTURE(spec);
+      CAPTURE(at_once);
+      const int batch = 5, length = 7;
+      auto whole = make(small(spec)), parts = make(small(spec));
+      std::unique_ptr<Trainer> first, second;
+      REQUIRE((!Trainer::make(*whole, {}, 1, first) && !Trainer::make(*parts, {}, 1, second)));
+      const auto tokens = some_tokens(batch * (length + 1), whole->config().vocabulary);
+      std::vector<float> weights(batch * length);  // uneven: a mean of the parts' means would be another number
+      for (size_t r = 0; r < weights.size(); r++) weights[r] = float(r * r % 7);
+      for (int step = 0; step < 3; step++) {
+        REQUIRE(!first->step(tokens.data(), weights.data(), batch, length));
+        REQUIRE(!second->step(tokens.data(), weights.data(), batch, length, at_once));
+        CHECK(second->info().loss == doctest::Approx(first->info().loss).epsilon(1e-5));
+        CHECK(second->info().gradient_norm == doctest::Approx(first->info().gradient_norm).epsilon(1e-4));
+      }
+    }
+}
+
 TEST_CASE("trainer: a step that is refused leaves nothing behind, not even what it reports") {
   auto model = make(small("rope"));
   std::unique_ptr<Trainer> trainer;

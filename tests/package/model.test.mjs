@@ -114,6 +114,20 @@ test('training lowers the loss', () => {
   model.dispose();
 });
 
+test('parts of a batch gather the gradient of the whole', () => {
+  const [whole, parts] = [4, 3].map((microBatch) => {
+    const model = lw.model({ ...SMALL, encoding: 'rope' }, { seed: 1 }), trainer = model.trainer();
+    const infos = [1, 2, 3].map(() => trainer.step(batch, { ...shape, microBatch }));
+    assert.throws(() => trainer.step(batch, { ...shape, microBatch: 5 }), /microBatch/);
+    model.dispose();
+    return infos;
+  });
+  whole.forEach(({ loss, gradientNorm }, i) => {
+    assert.ok(Math.abs(parts[i].loss - loss) < 1e-5 * loss, `${parts[i].loss}, ${loss}`);
+    assert.ok(Math.abs(parts[i].gradientNorm - gradientNorm) < 1e-4 * gradientNorm);
+  });
+});
+
 test('a mask leaves predictions out', () => {
   const model = lw.model(SMALL, { seed: 1 });
   const trainer = model.trainer();
