@@ -5,7 +5,7 @@
 //   peers       all of it beside onnxruntime-web, tfjs, jax-js, wllama and plain JavaScript: also without a name, and with
 //               the options of peers/bench.mjs; writes results/peers-<host>.json and charts
 import { spawn } from 'node:child_process';
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -63,6 +63,11 @@ async function bench() {
   return native ? [join(folder, program), rest] : [process.execPath, [join(folder, `${program}.cjs`), ...rest]];
 }
 
+if (given.includes('--help')) {
+  const text = (path, lines) => readFileSync(here(path), 'utf8').split('\n').slice(0, lines).map((line) => line.replace(/^\/\/ ?/, '')).join('\n');
+  console.log(`${text('run.mjs', 6)}\n\n${text('peers/bench.mjs', 6)}`);
+  process.exit();
+}
 try {
   const [command, args] = await bench();
   process.on('SIGINT', () => {}); // the bench hears it too, and says when it is done

@@ -134,7 +134,7 @@ export class Bench extends Site {
     if (!ours) return name === 'plain JavaScript' ? words.plain : name;
     const [library, variant, spec] = name.split(' ');
     const binary = `${library} · ${words.variants[variant!] ?? variant}`;
-    return row.specs ? `${spec === 'nope' ? words.noEncoding : spec}${variant === this.variant || !this.variant ? '' : ` (${words.variants[variant!]})`}` : binary;
+    return row.specs ? `${spec === 'nope' ? words.noEncoding : spec}${variant === this.variant ? '' : ` (${words.variants[variant!]})`}` : binary;
   }
 
   private bars(row: Row): Bar[] {
