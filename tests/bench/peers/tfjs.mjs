@@ -14,13 +14,13 @@ function work(make, own) {
 }
 
 // A product of matrices whose gradient turns first and multiplies then: products with a transpose are plain loops there.
-const multiply = tf.customGrad((a, b, save) => {
+const turnedFirst = tf.customGrad((a, b, save) => {
   save([a, b]);
   return { value: tf.matMul(a, b), gradFunc: (dy, [x, y]) => [tf.matMul(dy, tf.transpose(y)), tf.matMul(tf.transpose(x), dy)] };
 });
 
 /** The model of llama.mjs with gelu and turned halves. Weights lie [in][out], the embedding as it is. */
-function transformer({ vocabulary, width, layers, heads, hidden, length }, weights, tokens, batch) {
+function transformer({ vocabulary, width, layers, heads, hidden, length }, weights, tokens, batch, multiply) {
   const D = width / heads, rows = batch * length, variables = [];
   const variable = (values, ...shape) => variables[variables.push(tf.variable(tf.tensor(values, shape))) - 1];
   const matrix = (values, out, into) => tf.tidy(() => variables[variables.push(tf.variable(tf.transpose(tf.tensor2d(values, [out, into])))) - 1]);
@@ -66,6 +66,7 @@ export async function load(assets) {
   if (tf.getBackend() !== 'wasm') throw new Error(`the wasm backend does not start, only ${tf.getBackend()}`);
   return {
     name: 'tfjs-wasm',
+    forms: { training: ['transposes first', 'as written'] },
     kinds: {
       product(row) {
         const { m, n, k } = row, from = inputs(row);
@@ -119,9 +120,9 @@ export async function load(assets) {
           return tf.transpose(tf.gather(table, tf.reshape(bucket, [-1])), [1, 0]);
         }, [position, table]);
       },
-      training({ config, batch, ...row }) {
+      training({ config, batch, form, ...row }) {
         const { weights, tokens } = inputs({ config, batch, ...row });
-        const { variables, loss } = transformer(config, weights, tokens, batch);
+        const { variables, loss } = transformer(config, weights, tokens, batch, form === 'as written' ? tf.matMul : turnedFirst);
         const optimiser = tf.train.adam(3e-3, 0.9, 0.99, 1e-8);
         const step = () => {
           const cost = optimiser.minimize(loss, true, variables);
