@@ -361,8 +361,7 @@ test('models leave nothing behind', async () => {
 });
 
 test('the last megabytes of memory serve like the first (wasm-bindgen/wasm-bindgen#3311)', async () => {
-  const { core, variant, module } = await loadCore({ variant: 'simd' });
-  const high = new Lengthwise(core, variant, module);
+  const loaded = await loadCore({ variant: 'simd' }), { core } = loaded, high = new Lengthwise(loaded);
   const config = { ...SMALL, encoding: 't5' };
   const [near, far] = [0, 1].map((ballast) => {
     if (ballast) assert.ok(core._malloc(2 ** 31 - 40 * 2 ** 20), 'ballast'); // pages that nobody touches cost nothing
