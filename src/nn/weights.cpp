@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "nn/product.h"
+#include "parallel/threads.h"
 #include "simd/simd.h"
 
 namespace lw {
@@ -128,10 +129,10 @@ void linear(float* y, const float* x, Weights w, int rows, int in, int out, bool
   }
   const size_t bytes = row_bytes(w.precision, in);
   if (rows <= few_rows) {
-    for (ptrdiff_t r = 0; r < rows; r++, x += in, y += out) {
-      if (w.precision == Precision::f16) dots<Halves>(y, x, w.data, bytes, in, out, accumulate);
-      else dots<Bytes>(y, x, w.data, bytes, in, out, accumulate);
-    }
+    parallel_ranges(out, 2, double(rows) * in, [&](ptrdiff_t first, ptrdiff_t last) {
+      auto* some = w.precision == Precision::f16 ? dots<Halves> : dots<Bytes>;
+      for (ptrdiff_t r = 0; r < rows; r++) some(y + r * out + first, x + r * in, w.data + first * bytes, bytes, in, int(last - first), accumulate);
+    });
     return;
   }
   float *block = scratch, *rest = scratch + size_t(unpacked_rows) * in;

@@ -12,6 +12,7 @@
 #include "attention_case.h"
 #include "model/trainer.h"
 #include "nn/product.h"
+#include "nn/weights.h"
 #include "parallel/threads.h"
 #include "position/catalogue.h"
 #include "simd/random.h"
@@ -70,6 +71,23 @@ TEST_CASE("many short jobs, one after the other, and some after a rest") {
     if (round % 4000 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(3));  // workers fall asleep
   }
   CHECK(total == 4L * 20000 * 19999 / 2 + 6L * 20000);
+}
+
+TEST_CASE("weights in fewer bits: the same bits with any number of threads") {
+  Random random(7);
+  const int in = 301, out = 533;
+  std::vector<float> w(size_t(out) * in), x(size_t(4) * in);
+  for (auto* all : {&w, &x}) for (float& value : *all) value = float(random.normal());
+  for (Precision precision : {Precision::f16, Precision::int8}) {
+    std::vector<unsigned char> packed(out * row_bytes(precision, in));
+    for (int j = 0; j < out; j++) pack_row(precision, &w[size_t(j) * in], in, &packed[j * row_bytes(precision, in)]);
+    for (int rows : {1, 3, 4})
+      check_same_bits([&] {
+        std::vector<float> y(size_t(rows) * out), scratch(linear_scratch(precision, rows, in, out));
+        linear(y.data(), x.data(), {precision, packed.data()}, rows, in, out, false, scratch.data());
+        return y;
+      });
+  }
 }
 
 TEST_CASE("inside a part there is one thread") {

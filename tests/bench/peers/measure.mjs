@@ -52,6 +52,9 @@ async function warm(work, { warmUp, turn, now }) {
   return Math.max(1, Math.round(turn * runs / Math.max(elapsed, 1)));
 }
 
+/** A fault in short, without the folders of whoever built a peer. */
+export const oneLine = (fault) => String(fault).split('\n')[0].replaceAll(/(?:\/[\w.+-]+){3,}/g, '…').slice(0, 200);
+
 async function enter(entry, row, expected) {
   const { contender, label = contender.name, ...rest } = entry;
   const entered = { name: label, ours: contender.ours === true };
@@ -64,7 +67,7 @@ async function enter(entry, row, expected) {
     if (fault) { work.dispose?.(); throw new Error(fault); }
     return { ...entered, work };
   } catch (fault) {
-    return { ...entered, fault: String(fault?.message ?? fault).split('\n')[0].replaceAll(/(?:\/[\w.+-]+){3,}/g, '…').slice(0, 200) };
+    return { ...entered, fault: oneLine(fault?.message ?? fault) };
   }
 }
 

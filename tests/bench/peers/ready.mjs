@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { brotliCompressSync, constants } from 'node:zlib';
 import { buildSync } from 'esbuild';
+import { oneLine } from './measure.mjs';
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 const shown = { simd: 'lengthwise simd', relaxed: 'lengthwise relaxed', ort: 'onnxruntime-web', tfjs: 'tfjs-wasm', jax: 'jax-js' };
@@ -29,7 +30,7 @@ function ask(entry, use, ...command) {
   try {
     use(Number(execFileSync(process.execPath, [...process.execArgv, here(command[0]), ...command.slice(1)], { stdio: ['ignore', 'pipe', 'pipe'] }).toString().trim().split('\n').pop()));
   } catch (error) {
-    entry.fault = (/^\w*Error.*$/m.exec(String(error.stderr)) ?? [String(error.message)])[0];
+    entry.fault = oneLine(/^\w*Error.*$/m.exec(String(error.stderr))?.[0] ?? error.message);
   }
 }
 const same = (value) => ({ median: value, low: value, high: value, best: value, rounds: 1 });
