@@ -87,7 +87,7 @@ export async function compete(row, entries, expected, budget, onProgress = () =>
   const runners = entered.filter(({ work }) => work);
   for (const runner of runners) {
     onProgress(`${runner.name}: warming up`);
-    Object.assign(runner, { repeat: await warm(runner.work, budget), times: [], spent: 0 });
+    Object.assign(runner, { repeat: await warm(runner.work, row.turn ? { ...budget, turn: row.turn } : budget), times: [], spent: 0 });
   }
   // Slow ones sit out the later rounds, but take three, unless those would take for ever.
   const goesOn = ({ spent, times }) => spent < budget.seconds * 1000 || (times.length < 3 && spent < budget.seconds * 4000);
