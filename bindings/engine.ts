@@ -94,7 +94,7 @@ export class Lengthwise {
   readonly #threads: Threads | undefined;
   /** Which binary runs. */
   readonly variant: Variant;
-  /** The compiled module, to hand to another `load({ wasmBinary, variant })`, for instance in a worker. */
+  /** The compiled module, to hand to another `load({ wasmBinary, variant })`, for instance in a worker (with `threads` from 2 on where this has some). */
   readonly module: WebAssembly.Module;
 
   /** @internal */

@@ -23,8 +23,7 @@ export function sharedMemory(): boolean {
 /** @throws LoadError 'threads' when a worker does not start */
 export async function startThreads(core: Core, module: WebAssembly.Module, memory: WebAssembly.Memory, count: number): Promise<Threads> {
   const places = core.threads(1) >>> 2, entry = core.HEAP32[places]!, fault = core.HEAP32[places + 1]!;
-  const crew = Array.from({ length: count - 1 }, (_, i) => (
-    startThread({ module, memory, stack: (core._malloc(STACK) >>> 0) + STACK, entry, fault, thread: i + 1 })));
+  const crew: ReturnType<typeof startThread>[] = [];
   let running = true;
   const end = () => {
     if (running) core.threads(1);
@@ -32,6 +31,9 @@ export async function startThreads(core: Core, module: WebAssembly.Module, memor
     for (const { terminate } of crew) terminate();
   };
   try {
+    for (let thread = 1; thread < count; thread++) {
+      crew.push(startThread({ module, memory, stack: (core._malloc(STACK) >>> 0) + STACK, entry, fault, thread }));
+    }
     await Promise.all(crew.map(({ ready }) => ready));
   } catch (cause) {
     end();

@@ -56,13 +56,14 @@ export class Trainer {
     check.keys('step options', shape ?? null, ['batch', 'length', 'mask', 'microBatch']);
     const batch = check.count('batch', shape.batch);
     const length = check.count('length', shape.length);
-    const microBatch = check.count('microBatch', shape.microBatch ?? batch, batch);
+    const microBatch = shape.microBatch === undefined ? batch : check.count('microBatch', shape.microBatch, batch);
     const native = this.#native();
     const ids = check.tokens('tokens', tokens, this.#config.vocabulary);
     check.exactly('tokens', ids.length, batch * (length + 1), `[${batch}][${length + 1}]`);
     const mask = shape.mask === undefined ? undefined : check.floats('mask', shape.mask);
     if (mask) check.exactly('mask', mask.length, batch * length, `[${batch}][${length}]`);
     mask?.forEach((weight, i) => check.finite(`mask[${i}]`, weight, 0));
+    if (mask?.every((weight) => weight === 0)) throw new RangeError('mask is 0 everywhere; a step must have something to predict');
     this.#changed();
     borrow(this.#core, (scratch) => {
       succeed(native.trainStep(scratch.integers(ids), mask ? scratch.floats(mask) : 0, batch, length, microBatch));

@@ -4,10 +4,12 @@ import { access, constants, readFile, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { InvalidArgumentError } from 'commander';
 
-export function integerArgument(least: number): (text: string) => number {
+export function integerArgument(least: number, most = Infinity): (text: string) => number {
   return (text) => {
     const value = Number(text);
-    if (text.trim() === '' || !Number.isSafeInteger(value) || value < least) throw new InvalidArgumentError(`It must be an integer${least > -Infinity ? `, at least ${least}` : ''}.`);
+    if (text.trim() === '' || !Number.isSafeInteger(value) || value < least || value > most) {
+      throw new InvalidArgumentError(`It must be an integer${most < Infinity ? ` from ${least} to ${most}` : least > -Infinity ? `, at least ${least}` : ''}.`);
+    }
     return value;
   };
 }

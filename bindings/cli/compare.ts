@@ -50,7 +50,7 @@ export function compareCommand(): Command {
     .option('--learning-rate <r>', 'peak learning rate', numberArgument)
     .option('--test-tokens <n>', 'tokens in each test, about', integerArgument(1), 16384)
     .option('--workers <n>', 'how many encodings train side by side (default: one less than there are cores)', integerArgument(0))
-    .option('--threads <n>', 'threads of each of them, at most 16 (default: as many as share the cores)', integerArgument(1))
+    .option('--threads <n>', 'threads of each of them, at most 16 (default: as many as share the cores)', integerArgument(1, 16))
     .option('--svg <file>', 'also draw the result')
     .option('--json', 'print all numbers as JSON')
     .addHelpText('after', `

@@ -16,7 +16,7 @@ export function withModel(command: Command): Command {
     .requiredOption('--model <file>', 'the model: .safetensors of this package, or a llama2.c checkpoint (.bin)')
     .addOption(new Option('--precision <p>', 'how the weights are kept: f16 and int8 need a half and a quarter of the memory, int8 is faster')
       .choices([...PRECISIONS]).default('f32'))
-    .option('--threads <n>', 'threads that compute, at most 16', integerArgument(1), 1);
+    .option('--threads <n>', 'threads that compute, at most 16', integerArgument(1, 16), 1);
 }
 
 export async function readModel({ model: path, precision, threads }: ModelOptions): Promise<Model> {

@@ -71,9 +71,11 @@ Error Trainer::step(const int* tokens, const float* weights, int batch, int leng
   gradients_.fill(0);
   model_.bind(gradients_.data());
   TrainInfo now;
+  const Random drawn = ids_;  // one draw for the whole batch, whatever its parts
   for (int b = 0, n; b < batch; b += n) {
     n = std::min(at_once, batch - b);
     const size_t first = size_t(b) * length;
+    ids_ = drawn;
     if (Error e = model_.forward(&inputs_[first], n, length, true, &ids_)) return e;
     now.loss += loss_and_gradient(first, n * length);
     if (Error e = model_.backward(&inputs_[first], n, length, dnorm_.data(), gradients_.data())) return e;

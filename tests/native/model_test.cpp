@@ -280,7 +280,7 @@ TEST_CASE("trainer: a batch of several sequences learns what one sequence would"
 }
 
 TEST_CASE("trainer: gradients gathered over parts of a batch are those of the whole batch") {
-  for (const char* spec : {"rope", "sinusoidal+t5", "cope", "rope|alibi"})
+  for (const char* spec : {"rope", "sinusoidal+t5", "cope", "rope|alibi", "random_sorted+rope"})
     for (int at_once : {1, 2, 3, 5}) {
       CAPTURE(spec);
       CAPTURE(at_once);

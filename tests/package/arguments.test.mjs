@@ -183,7 +183,7 @@ const CROSSING = {
   'step(tokens[0])': [(bad) => model.trainer().step([bad, 1], { batch: 1, length: 1 }), [], /tokens\[0\]/],
   'step.batch': [(bad) => model.trainer().step([1, 2], { batch: bad, length: 1 }), []],
   'step.length': [(bad) => model.trainer().step([1, 2], { batch: 1, length: bad }), []],
-  'step.microBatch': [(bad) => model.trainer().step([1, 2], { batch: 1, length: 1, microBatch: bad }), optional],
+  'step.microBatch': [(bad) => model.trainer().step([1, 2], { batch: 1, length: 1, microBatch: bad }), ['undefined']],
   'step.mask[0]': [(bad) => model.trainer().step([1, 2], { batch: 1, length: 1, mask: [bad] }), ['3.7', '2³² + 5', '2⁵³'], /mask\[0\]/],
   ...Object.fromEntries(['trainLength', 'steps', 'batch', 'testTokens'].map((key) => [`experiment.${key}`, [try_(key), optional]])),
   'experiment.testEvery': [try_('testEvery'), large],

@@ -208,7 +208,7 @@ test('failures are one sentence, exit code 1', () => {
   fails(1, /not a model file|llama2/, 'generate', '--model', at('text.txt'), '--prompt', 'a');
   fails(1, /--tokenizer/, 'generate', '--model', at('model.bin'), '--prompt', 'a');
   fails(1, /pieces/, 'generate', '--model', at('own.safetensors'), '--tokenizer', at('tokenizer.bin'), '--prompt', 'a');
-  fails(1, /threads is 17; it must be an integer from 1 to 16/, 'loss', '--model', at('model.bin'), '--tokens', at('tokens.json'), '--threads', '17');
+  fails(2, /'--threads <n>' argument '17' is invalid. It must be an integer from 1 to 16/, 'loss', '--model', at('model.bin'), '--tokens', at('tokens.json'), '--threads', '17');
   fails(1, /--top-p is 2;/, 'generate', '--model', at('own.safetensors'), '--prompt', 'a', '--top-p', '2');
   fails(1, /llama2.c tokenizer/, 'generate', '--model', at('tokenizer.bin'), '--prompt', 'a');
   fails(1, /JSON array/, 'loss', '--model', at('model.bin'), '--tokens', at('text.txt'));

@@ -128,6 +128,13 @@ test('parts of a batch gather the gradient of the whole', () => {
   });
 });
 
+test('a mask must leave something to predict', () => {
+  const model = lw.model(SMALL, { seed: 1 }), trainer = model.trainer(), before = model.save({ training: true });
+  assert.throws(() => trainer.step(batch, { ...shape, mask: new Float32Array(4 * 8) }), /^RangeError: mask is 0 everywhere/);
+  assert.deepEqual(model.save({ training: true }), before);
+  model.dispose();
+});
+
 test('a mask leaves predictions out', () => {
   const model = lw.model(SMALL, { seed: 1 });
   const trainer = model.trainer();

@@ -119,3 +119,19 @@ test('where memory cannot be shared there is one thread', async (t) => {
   await assert.rejects(load({ wasmBinary: readFileSync(new URL('lengthwise-threads.wasm', dist)), threads: 2 }),
     (error) => code('threads')(error) && /Cross-Origin-Embedder-Policy/.test(error.message));
 });
+
+test('workers that may not be made are said so', async (t) => {
+  const [before, own] = [globalThis.Worker, process.getBuiltinModule];
+  t.after(() => { globalThis.Worker = before, process.getBuiltinModule = own; });
+  process.getBuiltinModule = undefined; // as in a page
+  let ended = 0;
+  globalThis.Worker = class { // the second is of another origin than the page
+    static made = 0;
+    constructor() { if (this.constructor.made++) throw new DOMException('cannot be accessed from origin', 'SecurityError'); }
+    postMessage() {}
+    terminate() { ended++; }
+  };
+  const wasmBinary = readFileSync(new URL('lengthwise-threads.wasm', dist));
+  await assert.rejects(load({ wasmBinary, threads: 3 }), (error) => code('threads')(error) && /origin/.test(error.message));
+  assert.equal(ended, 1);
+});
