@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "nn/dots.h"
 #include "parallel/threads.h"
 #include "simd/simd.h"
 
@@ -87,27 +88,12 @@ static void part_of_tile(int depth, const float* strip, const float* panel, floa
     for (int j = 0; j < std::min(columns, tile_columns); j++) c[j] = (accumulate ? c[j] : 0) + whole[i * tile_columns + j];
 }
 
-// c[j] = or += a · column j of b, where columns are contiguous: dot products, four at a time.
-static void row_of_dots(int n, int k, const float* a, const float* b, ptrdiff_t b_column, float* c, bool accumulate) {
-  ptrdiff_t j = 0;
-  for (; j + 4 <= n; j += 4, b += 4 * b_column) {
-    const float *b1 = b + b_column, *b2 = b1 + b_column, *b3 = b2 + b_column;
-    f32x4 s0 = zero(), s1 = zero(), s2 = zero(), s3 = zero();
-    each(size_t(k), [&](size_t l, auto at) {
-      f32x4 x = at.load(a + l);
-      s0 = madd(x, at.load(b + l), s0), s1 = madd(x, at.load(b1 + l), s1);
-      s2 = madd(x, at.load(b2 + l), s2), s3 = madd(x, at.load(b3 + l), s3);
-    });
-    transpose(s0, s1, s2, s3);
-    f32x4 total = (s0 + s1) + (s2 + s3);
-    store(c + j, accumulate ? load(c + j) + total : total);
-  }
-  for (; j < n; j++, b += b_column) {
-    f32x4 s = zero();
-    each(size_t(k), [&](size_t l, auto at) { s = madd(at.load(a + l), at.load(b + l), s); });
-    c[j] = accumulate ? c[j] + sum(s) : sum(s);
-  }
-}
+// A row for dots().
+struct Floats {
+  const float* row;
+  f32x4 value(ptrdiff_t i) const { return load(row + i); }
+  f32x4 last(ptrdiff_t i, int n) const { return Some{size_t(n)}.load(row + i); }
+};
 
 // c[0 … n) = or += Σ_{i < R} a[i]·row i of b.
 template <int R>
@@ -121,11 +107,13 @@ static void add_rows(int n, const float* a, ptrdiff_t a_column, const float* b, 
   });
 }
 
-// c[j] = or += a · column j of b, where rows are contiguous: sums of rows, so that b is read in order.
+// c[j] = or += a · column j of b, where rows are contiguous: sums of rows, so that b is read in order; four at a time, a
+// quarter of b apart, as in in_quarters().
 static void row_of_sums(int n, int k, const float* a, ptrdiff_t a_column, const float* b, ptrdiff_t b_row, float* c, bool accumulate) {
-  ptrdiff_t l = 0;
-  for (; l + 8 <= k; l += 8, accumulate = true) add_rows<8>(n, a + l * a_column, a_column, b + l * b_row, b_row, c, accumulate);
-  for (; l < k; l++, accumulate = true) add_rows<1>(n, a + l * a_column, a_column, b + l * b_row, b_row, c, accumulate);
+  const ptrdiff_t quarter = k / 4;
+  for (ptrdiff_t l = 0; l < quarter; l++, accumulate = true)
+    add_rows<4>(n, a + l * a_column, quarter * a_column, b + l * b_row, quarter * b_row, c, accumulate);
+  for (ptrdiff_t l = 4 * quarter; l < k; l++, accumulate = true) add_rows<1>(n, a + l * a_column, 0, b + l * b_row, 0, c, accumulate);
 }
 
 // What one thread does; `scratch` is for all n columns.
@@ -156,7 +144,8 @@ void product(int m, int n, int k, const float* a, ptrdiff_t a_row, ptrdiff_t a_c
   if (k == 0 || (m <= few_rows && a_column == 1 && b_row == 1))
     return parallel_ranges(n, tile_columns, work, [&](ptrdiff_t first, ptrdiff_t last) {
       for (ptrdiff_t i = 0; i < m; i++)
-        row_of_dots(int(last - first), k, a + i * a_row, b + first * b_column, b_column, c + i * c_row + first, accumulate);
+        dots(c + i * c_row + first, a + i * a_row, int(last - first), k, accumulate,
+             [=](ptrdiff_t j) { return Floats{b + (first + j) * b_column}; });
     });
   if (m <= few_rows && b_column == 1)
     return parallel_ranges(n, tile_columns, work, [&](ptrdiff_t first, ptrdiff_t last) {

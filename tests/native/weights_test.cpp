@@ -109,6 +109,35 @@ TEST_CASE("linear with packed weights is the product with the unpacked ones, at 
           }
 }
 
+TEST_CASE("products with int8 hold for long rows of largest numbers, for sizes far apart, and show what is not finite") {
+  Random random(3);
+  for (int in : {1, 8, 2047, 2048, 2049, 6001})
+    for (float size : {1e-42f, 1e-30f, 1.f, 1e30f}) {
+      CAPTURE(in);
+      CAPTURE(size);
+      const Packed w(Precision::int8, std::vector<float>(size_t(3) * in, -1.f), in);
+      std::vector<float> scratch(linear_scratch(Precision::int8, 1, in, 3)), x(in, size), y(3);
+      auto product = [&] { linear(y.data(), x.data(), {Precision::int8, w.data.data()}, 1, in, 3, false, scratch.data()); };
+      product();
+      for (float sum : y) CHECK(std::fabs(sum + double(size) * in) <= 2e-6 * double(size) * in + 1e-36 * in);
+      // One number of `size` among others a million times smaller, of either sign.
+      double exact = 0, sizes = 0;
+      for (float& v : x) v = size * 1e-6f * float(random.normal());
+      x[in / 2] = -size;
+      for (float v : x) exact -= v, sizes += std::fabs(v);
+      product();
+      for (float sum : y) CHECK(std::fabs(sum - exact) <= 1e-6 * sizes + 1e-36 * in);
+      for (float odd : {NAN, INFINITY, -INFINITY}) {
+        x[in - 1] = odd;
+        product();
+        for (float sum : y) CHECK(!std::isfinite(sum));
+      }
+      x.assign(in, 0.f);
+      product();
+      for (float sum : y) CHECK(sum == 0);
+    }
+}
+
 TEST_CASE("a quantised model is the model of the rounded weights: logits, decoding, embeddings; it is not trained") {
   ModelConfig config;
   config.vocabulary = 40, config.width = 24, config.layers = 2, config.heads = 4, config.kv_heads = 2, config.hidden = 36;
