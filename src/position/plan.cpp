@@ -120,12 +120,17 @@ Error Stack::plan_input(Plan& out) {
   for (auto& e : encodings_) table = table || (opens(e->descriptor().doors, Door::input) && !e->mixes());
   if (!table) return {};
   if (!sized(out.input, out.length, shape_.width)) return out_of_memory("the input vectors", 4.0 * out.length * shape_.width);
-  out.input.fill(0);
-  for (auto& e : encodings_) {
-    if (!opens(e->descriptor().doors, Door::input)) continue;
-    e->input(out.positions, out.tokens.data(), out.input.data());
-    out.embedding_scale *= e->embedding_scale();
+  // Some rows at a time, so that a sum is complete before it leaves the cache; but who reads tokens wants to see them all.
+  const size_t n = out.positions.size(), width = size_t(shape_.width), some = reads_tokens() ? n : (1 << 14) / width + 1;
+  for (size_t first = 0; first < n; first += some) {
+    const auto positions = std::span(out.positions.data(), n).subspan(first, std::min(some, n - first));
+    float* rows = out.input.data() + first * width;
+    std::fill_n(rows, positions.size() * width, 0.f);
+    for (auto& e : encodings_)
+      if (opens(e->descriptor().doors, Door::input)) e->input(positions, out.tokens.data(), rows);
   }
+  for (auto& e : encodings_)
+    if (opens(e->descriptor().doors, Door::input)) out.embedding_scale *= e->embedding_scale();
   return {};
 }
 

@@ -10,21 +10,18 @@ namespace lw {
 
 class Waves {
  public:
-  // Interleaved: column 2k is the sine of p·base^(−2k/d), column 2k + 1 its cosine.
-  Waves(double base, int d) : Waves(std::vector<double>((d + 1) / 2), std::vector<int>(d)) {
+  // Columns: a sine and a cosine of each frequency in turn, or all sines, then all cosines, then 0.
+  enum Order { in_turn, sines_first };
+
+  // `d` columns of waves of the given frequencies: with sines first there may be fewer than all.
+  Waves(std::vector<double> frequencies, int d, Order order)
+      : frequency_(std::move(frequencies)), d_(size_t(d)), order_(order), values_(2 * frequency_.size() + 1) {}
+  // Those of p·base^(−2k/d).
+  Waves(double base, int d, Order order) : Waves(std::vector<double>(size_t(d + 1) / 2), d, order) {
     for (int k = 0; k < count(); k++) frequency_[k] = std::pow(base, -2.0 * k / d);
-    for (int c = 0; c < d; c++) place_[c] = c % 2 ? cosine(c / 2) : sine(c / 2);
-    interleaved_ = true;
   }
-  // place[c]: sine(k) or cosine(k) of frequency k, or none().
-  Waves(std::vector<double> frequencies, std::vector<int> place)
-      : frequency_(std::move(frequencies)), place_(std::move(place)), values_(2 * frequency_.size() + 1) {}
 
   int count() const { return int(frequency_.size()); }
-  int sine(int k) const { return k; }
-  int cosine(int k) const { return count() + k; }
-  int none() const { return 2 * count(); }
-  void place(int c, int value) { place_[c] = value, interleaved_ = false; }
   double frequency(int k) const { return frequency_[k]; }
   void frequency(int k, double value) {
     if (frequency_[k] != value) frequency_[k] = value, steps_.clear();
@@ -44,18 +41,20 @@ class Waves {
     if (anchor != anchored_) turn(anchor, anchor_.data()), anchored_ = anchor;
     simd::add_angles(anchor_.data(), steps_.data() + size_t(p - anchor) * 2 * F, F, values_.data());
   }
-  float value(int i) const { return values_[i]; }
+  float sine(int k) const { return values_[k]; }
+  float cosine(int k) const { return values_[count() + k]; }
   // out[c] += column c at position p.
   void add(double p, float* out) {
     at(p);
+    const float *sines = values_.data(), *cosines = sines + count();
+    if (order_ == sines_first) return simd::each(d_, [&](size_t c, auto some) { some.store(out + c, some.load(out + c) + some.load(sines + c)); });
     size_t c = 0;
-    if (interleaved_)
-      for (; c + 8 <= place_.size(); c += 8) {
-        simd::f32x4 a = simd::load(values_.data() + c / 2), b = simd::load(values_.data() + count() + c / 2);
-        simd::zip(a, b);
-        simd::store(out + c, simd::load(out + c) + a), simd::store(out + c + 4, simd::load(out + c + 4) + b);
-      }
-    for (; c < place_.size(); c++) out[c] += values_[place_[c]];
+    for (; c + 8 <= d_; c += 8) {
+      simd::f32x4 a = simd::load(sines + c / 2), b = simd::load(cosines + c / 2);
+      simd::zip(a, b);
+      simd::store(out + c, simd::load(out + c) + a), simd::store(out + c + 4, simd::load(out + c + 4) + b);
+    }
+    for (; c < d_; c++) out[c] += (c % 2 ? cosines : sines)[c / 2];
   }
 
  private:
@@ -73,19 +72,12 @@ class Waves {
   }
 
   std::vector<double> frequency_;
-  std::vector<int> place_;
-  bool interleaved_ = false;
+  size_t d_;
+  Order order_;
   std::vector<float> values_;             // sines, cosines, 0
   std::vector<double> angles_, anchor_;   // anchor_: sines and cosines of position anchored_
   std::vector<double> steps_;             // [stride] of those
   double anchored_ = NAN;
 };
-
-// All sines, then all cosines, of the same frequencies.
-inline Waves concatenated_waves(double base, int d) {
-  Waves waves(base, d);
-  for (int c = 0; c < d; c++) waves.place(c, c < waves.count() ? waves.sine(c) : waves.cosine(c - waves.count()));
-  return waves;
-}
 
 }  // namespace lw

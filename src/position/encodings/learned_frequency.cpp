@@ -23,7 +23,7 @@ struct LearnedFrequency {
       .past_note = "Defined for every position, but vectors past the trained length were never seen.",
       .past_note_zh = "对任意位置都有定义，但超出训练长度的向量从未见过。"};
 
-  LearnedFrequency(const Options& o, const Shape& s) : waves_(o["base"], s.width), scaled_(o.flag("embedding_scale")), d_(s.width) {
+  LearnedFrequency(const Options& o, const Shape& s) : waves_(o["base"], s.width, Waves::in_turn), scaled_(o.flag("embedding_scale")), d_(s.width) {
     parameters.push_back({Parameter::custom, "frequencies", 1, waves_.count()});
   }
   void initialise(Random&) {
@@ -42,7 +42,7 @@ struct LearnedFrequency {
       waves_.at(p);
       for (int c = 0; c < d_; c++) {
         const int k = c / 2;
-        sums[k] += p * *gradient++ * (c % 2 ? -waves_.value(waves_.sine(k)) : waves_.value(waves_.cosine(k)));
+        sums[k] += p * *gradient++ * (c % 2 ? -waves_.sine(k) : waves_.cosine(k));
       }
     }
     for (int k = 0; k < waves_.count(); k++) parameters[0].gradient[k] += float(sums[k]);

@@ -48,14 +48,11 @@ struct Sinusoidal {
   enum { interleaved, concatenated, half_minus_1 };
 
   static Waves waves(double base, int layout, bool sin_only, int d) {
-    if (layout == interleaved && !sin_only) return Waves(base, d);
-    if (layout == concatenated && !sin_only) return concatenated_waves(base, d);
-    const int sines = sin_only ? d : d / 2;
-    Waves waves{std::vector<double>(sines), std::vector<int>(d)};
-    for (int k = 0; k < sines; k++) waves.frequency(k, std::pow(base, -double(k) / (sin_only ? d : std::max(sines - 1, 1))));
-    for (int c = 0; c < d; c++)
-      waves.place(c, c < sines ? waves.sine(c) : c < 2 * sines ? waves.cosine(c - sines) : waves.none());
-    return waves;
+    if (layout != half_minus_1 && !sin_only) return Waves(base, d, layout == interleaved ? Waves::in_turn : Waves::sines_first);
+    std::vector<double> frequencies(size_t(sin_only ? d : d / 2));
+    for (size_t k = 0; k < frequencies.size(); k++)
+      frequencies[k] = std::pow(base, -double(k) / (sin_only ? double(d) : std::max(double(frequencies.size()) - 1, 1.)));
+    return Waves(std::move(frequencies), d, Waves::sines_first);
   }
 
   Waves waves_;

@@ -28,7 +28,7 @@ struct Sparse {
       .past_note_zh = "对任意位置都有定义，但超出训练长度的向量从未见过。"};
 
   Sparse(const Options& o, const Shape& s)
-      : at_(o.numbers("at").begin(), o.numbers("at").end()), stride_(o["stride"]), waves_(o["base"], s.width),
+      : at_(o.numbers("at").begin(), o.numbers("at").end()), stride_(o["stride"]), waves_(o["base"], s.width, Waves::in_turn),
         scaled_(o.flag("embedding_scale")), d_(s.width) {}
 
   float embedding_scale() const { return scaled_ ? float(std::sqrt(double(d_))) : 1; }

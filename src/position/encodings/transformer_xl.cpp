@@ -44,7 +44,7 @@ class TransformerXlTerm final : public ContentTerm {
  public:
   explicit TransformerXlTerm(TransformerXl& own)
       : u_(own.parameters[0]), v_(own.parameters[1]), relative_(own.parameters[2]), shape_(own.shape), clamp_(own.clamp),
-        H_(own.shape.heads), D_(own.shape.head_dim), d_(own.shape.width), scale_(1 / std::sqrt(float(D_))), waves_(concatenated_waves(10000, d_)) {}
+        H_(own.shape.heads), D_(own.shape.head_dim), d_(own.shape.width), scale_(1 / std::sqrt(float(D_))), waves_(10000, d_, Waves::sines_first) {}
 
   // The tables by distance: R and, for each head, W_R R. Products u·k of tokens that have come already are kept.
   bool begin(int length) override {
