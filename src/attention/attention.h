@@ -24,8 +24,13 @@ struct AttentionInput {
   int heads = 1, kv_heads = 1, head_dim = 1;
   const float *q = nullptr, *k = nullptr, *v = nullptr;
   ptrdiff_t q_stride = 0, k_stride = 0, v_stride = 0;  // floats from token to token
+  ptrdiff_t head_stride = 0;  // floats from one head of k, or of v, to the next; 0: head_dim
   bool keys_rotated = false;  // k comes from a cache that holds rotated keys: rotate only q. Never where the plan is linear
   LinearState* state = nullptr;  // linear attention goes on from here, unless it knows too much, and leaves what it knows now
+
+  // Of one key/value head, from token t on.
+  const float* key(int kv, ptrdiff_t t) const { return k + t * k_stride + kv * (head_stride ? head_stride : head_dim); }
+  const float* value(int kv, ptrdiff_t t) const { return v + t * v_stride + kv * (head_stride ? head_stride : head_dim); }
 };
 
 // Everything that attention needs beyond inputs and output. Reused between calls. With n threads up to n times as much.
@@ -41,7 +46,7 @@ struct AttentionScratch { Buffer<float> floats; };
                                        ptrdiff_t out_stride, float* lse);
 
 // Gradients. dq, dk, dv have the strides of q, k, v and are written (=), not accumulated; offset must be 0 and
-// keys == queries (training) and keys_rotated false. `gradient` (may be nullptr) is accumulated for its non-empty parts.
+// keys == queries (training), keys_rotated false and head_stride 0. `gradient` (may be nullptr) is accumulated for its non-empty parts.
 // Content terms: begin() and sequence() have been called for this sequence; afterwards call sequence_backward().
 struct AttentionGradient { float *dq, *dk, *dv; PlanGradient* plan; };
 [[nodiscard]] bool attention_backward(const AttentionInput& in, const Plan& plan, Contents contents, const float* out,

@@ -179,11 +179,11 @@ void block(const Job& job, int h, int i, int count) {
 void pack_head(const Job& job, int kv) {
   const AttentionInput& in = job.in;
   const int D = in.head_dim, T = in.keys;
-  pack_rows(in.v + ptrdiff_t(kv) * D, in.v_stride, T, D, 1, job.keys);
+  pack_rows(in.value(kv, 0), in.v_stride, T, D, 1, job.keys);
   pack_panels(job.keys, T, D, job.value_panels);
   for (int zone = 0; zone < job.plan.zone_count(); zone++) {
     float* keys = job.keys + zone * job.rows_size;
-    pack_rows(in.k + ptrdiff_t(kv) * D, in.k_stride, T, D, 1, keys);
+    pack_rows(in.key(kv, 0), in.k_stride, T, D, 1, keys);
     rotate(job.plan.zone_rotation(zone), Side::key, keys, job.W, T, 1, D, 0, false);
     pack_panels(keys, T, D, job.key_panels + zone * job.panels_size);
     clear(job.dk + zone * job.rows_size, size_t(T) * job.W);

@@ -5,23 +5,31 @@
 namespace lw {
 
 bool KeyValueCache::reserve(int length) {
-  const size_t floats = size_t(length) * size_t(stride());
-  return (floats <= keys_.size() || keys_.resize(floats)) && (floats <= values_.size() || values_.resize(floats));
+  if (length <= room_) return true;
+  Buffer<float> keys, values;
+  const size_t head = size_t(length) * head_dim_, floats = head * kv_heads_;
+  if (!keys.resize(floats) || !values.resize(floats)) return false;
+  for (int h = 0; h < kv_heads_ && length_ > 0; h++) {
+    const size_t kept = size_t(length_) * head_dim_ * sizeof(float);
+    std::memcpy(keys.data() + h * head, this->keys(h), kept), std::memcpy(values.data() + h * head, this->values(h), kept);
+  }
+  keys_ = std::move(keys), values_ = std::move(values), room_ = length;
+  return true;
 }
 
 bool KeyValueCache::append(const Rotation& rotation, const float* k, ptrdiff_t k_stride, const float* v, ptrdiff_t v_stride,
                            int count) {
-  const size_t row = size_t(stride()), needed = (size_t(length_) + count) * row;
-  if (needed > std::min(keys_.size(), values_.size())) {
-    const int least = length_ + count, doubled = std::max({2 * length_, least, 16});
-    if (!reserve(doubled) && !reserve(least)) return false;
+  const int least = length_ + count;
+  if (least > room_ && !reserve(std::max({2 * length_, least, 16})) && !reserve(least)) return false;
+  for (int h = 0; h < kv_heads_; h++) {
+    const ptrdiff_t head = ptrdiff_t(h) * head_dim_, end = ptrdiff_t(length_) * head_dim_;
+    float *to_keys = keys(h) + end, *to_values = values(h) + end;
+    for (ptrdiff_t t = 0; t < count; t++) {
+      std::memcpy(to_keys + t * head_dim_, k + t * k_stride + head, head_dim_ * sizeof(float));
+      std::memcpy(to_values + t * head_dim_, v + t * v_stride + head, head_dim_ * sizeof(float));
+    }
+    if (turn_keys_) rotate(rotation, Side::key, to_keys, head_dim_, count, 1, head_dim_, length_, false);
   }
-  float *keys = keys_.data() + length_ * row, *values = values_.data() + length_ * row;
-  for (int t = 0; t < count; t++) {
-    std::memcpy(keys + t * row, k + t * k_stride, row * sizeof(float));
-    std::memcpy(values + t * row, v + t * v_stride, row * sizeof(float));
-  }
-  if (turn_keys_) rotate(rotation, Side::key, keys, stride(), count, kv_heads_, head_dim_, length_, false);
   length_ += count;
   return true;
 }
@@ -30,7 +38,7 @@ void KeyValueCache::serve(AttentionInput& in, int queries) {
   in.queries = queries, in.keys = length_, in.offset = length_ - queries;
   in.kv_heads = kv_heads_, in.head_dim = head_dim_, in.keys_rotated = turn_keys_;
   in.state = &state_;
-  in.k = keys_.data(), in.v = values_.data(), in.k_stride = in.v_stride = stride();
+  in.k = keys_.data(), in.v = values_.data(), in.k_stride = in.v_stride = head_dim_, in.head_stride = head_stride();
 }
 
 }  // namespace lw

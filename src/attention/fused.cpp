@@ -6,6 +6,7 @@
 // Where a content term is open a tile is as wide as the row, so that the term sees all of its scores at once.
 #include "attention/products.h"
 #include "parallel/threads.h"
+#include "simd/vector_matrix.h"
 
 namespace lw {
 namespace {
@@ -127,12 +128,11 @@ void meet(const Job& job, int h, int r, int count, Interval keys, int first) {
 // Keys, turned, into panels and values into rows.
 void pack(const Job& job, int kv, Interval keys) {
   const AttentionInput& in = job.in;
-  const ptrdiff_t head = ptrdiff_t(kv) * in.head_dim;
-  pack_rows(in.v + keys.first * in.v_stride + head, in.v_stride, keys.last - keys.first, in.head_dim, 1, job.values);
+  pack_rows(in.value(kv, keys.first), in.v_stride, keys.last - keys.first, in.head_dim, 1, job.values);
   for (int t = keys.first; t < keys.last; t += tile_keys) {
     const int count = std::min(tile_keys, keys.last - t);
     for (int zone = 0; zone < job.plan.zone_count(); zone++) {
-      pack_rows(in.k + t * in.k_stride + head, in.k_stride, count, in.head_dim, 1, job.turned);
+      pack_rows(in.key(kv, t), in.k_stride, count, in.head_dim, 1, job.turned);
       if (!in.keys_rotated) rotate(job.plan.zone_rotation(zone), Side::key, job.turned, job.W, count, 1, in.head_dim, t, false);
       pack_panels(job.turned, count, in.head_dim, job.panels + zone * job.zone_keys + ptrdiff_t(t - keys.first) * in.head_dim);
     }
@@ -142,19 +142,18 @@ void pack(const Job& job, int kv, Interval keys) {
 // One row, without packing.
 void direct(const Job& job, int h, int r) {
   const AttentionInput& in = job.in;
-  const int i = in.offset + r, D = in.head_dim;
-  const ptrdiff_t head = ptrdiff_t(job.kv_head(h)) * D;
+  const int i = in.offset + r, D = in.head_dim, kv = job.kv_head(h);
   pack_rows(job.head_q(h, r), 0, 1, D, job.factor, job.q);
   rotate(job.plan.rotation, Side::query, job.q, job.W, 1, 1, D, i, false);
   clear(job.acc, job.W);
   const Seen row = seen(job.plan, i, in.keys);
   const Part part(row, {0, in.keys});
   const Interval all = part.hull();
-  dot_rows(job.q, in.k + head, in.k_stride, D, all.first, all.last, job.s);
+  simd::dots(job.s + all.first, job.q, in.key(kv, all.first), in.k_stride, all.last - all.first, D, false);
   Running running = nothing;
   if (job.contents.empty()) weigh(job, h, i, part, 0, job.s, running, job.acc);
   else weigh_content(job, h, r, part, 0, job.s, running, job.acc);
-  part.each([&](int a, int b) { mix<1>(job.s, 0, in.v + head, in.v_stride, D, a, b, job.acc, 0); });
+  part.each([&](int a, int b) { simd::sums(job.acc, job.s + a, 1, in.value(kv, a), in.v_stride, D, b - a, true); });
   finish(job, h, r, running, job.acc);
 }
 

@@ -4,6 +4,7 @@
 // those of keys and values. With u = dz/n and w = −u·z:
 //   da = S·u, dφ(q) = w·s;  G = Σ_i a_i u_iᵀ, g = Σ_i w_i φ(q_i),  db = G·v, dφ(k) = g, dv = Gᵀb
 #include "attention/products.h"
+#include "simd/vector_matrix.h"
 #include "parallel/threads.h"
 
 namespace lw {
@@ -22,8 +23,8 @@ struct Job {
   // How many keys query r sees: the first ones.
   int seen(int r) const { return plan.causal ? std::min(in.offset + r + 1, in.keys) : in.keys; }
   const float* q(int h, int r) const { return in.q + r * in.q_stride + ptrdiff_t(h) * D; }
-  const float* k(int g, int t) const { return in.k + t * in.k_stride + ptrdiff_t(g) * D; }
-  const float* v(int g, int t) const { return in.v + t * in.v_stride + ptrdiff_t(g) * D; }
+  const float* k(int g, int t) const { return in.key(g, t); }
+  const float* v(int g, int t) const { return in.value(g, t); }
 };
 
 // Whatever the length, the scratch is the same, one for each thread.
@@ -119,7 +120,7 @@ bool linear_attention_backward(const AttentionInput& in, const Plan& plan, const
       pack_rows(dout + row, 0, 1, D, n == minus_infinity ? 0 : std::exp(-n), job.vector);
       return -dot(job.vector, out + row, D);
     };
-    auto vector_through = [&] { dot_rows(job.vector, state, W, D, 0, D, job.dturned); };
+    auto vector_through = [&] { simd::dots(job.dturned, job.vector, state, W, D, D, false); };
 
     clear(state, job.state_size());
     for (int r = 0, t = 0; r < in.queries; r++) {

@@ -178,28 +178,6 @@ void mix(const float* w, ptrdiff_t w_stride, const float* x, ptrdiff_t x_stride,
       for (int j = a; j < b; j++) y[r * y_stride + d] += w[r * w_stride + j] * x[j * x_stride + d];
 }
 
-// s[j] = x · k_j for a ≤ j < b, straight from strided keys: for a query or two packing would cost more than it saves.
-inline void dot_rows(const float* x, const float* k, ptrdiff_t stride, int D, int a, int b, float* s) {
-  int j = a;
-  for (; j + 4 <= b; j += 4) {
-    const float *k0 = k + j * stride, *k1 = k0 + stride, *k2 = k1 + stride, *k3 = k2 + stride;
-    f32x4 s0 = simd::zero(), s1 = s0, s2 = s0, s3 = s0;
-    int d = 0;
-    for (; d + 4 <= D; d += 4) {
-      const f32x4 q = simd::load(x + d);
-      s0 = simd::madd(q, simd::load(k0 + d), s0), s1 = simd::madd(q, simd::load(k1 + d), s1);
-      s2 = simd::madd(q, simd::load(k2 + d), s2), s3 = simd::madd(q, simd::load(k3 + d), s3);
-    }
-    simd::transpose(s0, s1, s2, s3);
-    simd::store(s + j, (s0 + s2) + (s1 + s3));
-    for (; d < D; d++) s[j] += x[d] * k0[d], s[j + 1] += x[d] * k1[d], s[j + 2] += x[d] * k2[d], s[j + 3] += x[d] * k3[d];
-  }
-  for (; j < b; j++) {
-    s[j] = 0;
-    for (int d = 0; d < D; d++) s[j] += x[d] * k[j * stride + d];
-  }
-}
-
 // y[j][0 … 4V) += Σ_{r < R} w[r][j] · x[r][0 … 4V) for a ≤ j < b.
 template <int R, int V>
 [[gnu::noinline]] void spread_columns(const float* w, ptrdiff_t w_stride, const float* x, int W, int a, int b, float* y) {

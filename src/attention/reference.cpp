@@ -59,10 +59,10 @@ bool linear_reference(const AttentionInput& in, const Plan& plan, float* out, pt
       sum.fill(0);
       for (int j = 0; j < in.keys; j++) {
         if (!sees(plan, i, j)) continue;
-        features(plan.rotation, Side::key, in.k + j * in.k_stride + kv * D, D, j, k.data(), turned_k.data());
+        features(plan.rotation, Side::key, in.key(kv, j), D, j, k.data(), turned_k.data());
         const double weight = dot(turned_q.data(), turned_k.data(), D);
         total += dot(q.data(), k.data(), D);
-        for (int d = 0; d < D; d++) sum[d] += weight * in.v[j * in.v_stride + kv * D + d];
+        for (int d = 0; d < D; d++) sum[d] += weight * in.value(kv, j)[d];
       }
       for (int d = 0; d < D; d++) out[r * out_stride + h * D + d] = total == 0 ? 0 : float(sum[d] / total);
       if (lse) lse[size_t(h) * in.queries + r] = float(std::log(total));
@@ -96,7 +96,7 @@ bool attention_reference(const AttentionInput& in, const Plan& plan, Contents co
         if (sees(plan, i, j)) first = std::min(first, j), last = j + 1;
         const Rotation& rotation = plan.zone_rotation(zone_of(plan, i, j));
         turn(rotation, Side::query, head_q, D, i, q.data());
-        turn(in.keys_rotated ? none : rotation, Side::key, in.k + j * in.k_stride + kv * D, D, j, key.data());
+        turn(in.keys_rotated ? none : rotation, Side::key, in.key(kv, j), D, j, key.data());
         score[j] = dot(q.data(), key.data(), D) * score_scale, raw[j] = float(score[j]);
       }
       const Row row{h, i, head_q, first, last};
@@ -118,7 +118,7 @@ bool attention_reference(const AttentionInput& in, const Plan& plan, Contents co
       for (int j = first; j < last && !empty; j++) {
         if (score[j] == 0) continue;  // what is not seen cannot spoil the sum, not even a NaN
         weight[j] = float(score[j] / total);
-        for (int d = 0; d < D; d++) sum[d] += score[j] / total * in.v[j * in.v_stride + kv * D + d];
+        for (int d = 0; d < D; d++) sum[d] += score[j] / total * in.value(kv, j)[d];
       }
       if (!empty)
         for (auto& content : contents) content->read(row, weight.data(), read.data());

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 
-#include "nn/dots.h"
 #include "parallel/threads.h"
-#include "simd/simd.h"
+#include "simd/vector_matrix.h"
 
 namespace lw {
 using namespace simd;
@@ -88,34 +87,6 @@ static void part_of_tile(int depth, const float* strip, const float* panel, floa
     for (int j = 0; j < std::min(columns, tile_columns); j++) c[j] = (accumulate ? c[j] : 0) + whole[i * tile_columns + j];
 }
 
-// A row for dots().
-struct Floats {
-  const float* row;
-  f32x4 value(ptrdiff_t i) const { return load(row + i); }
-  f32x4 last(ptrdiff_t i, int n) const { return Some{size_t(n)}.load(row + i); }
-};
-
-// c[0 … n) = or += Σ_{i < R} a[i]·row i of b.
-template <int R>
-static void add_rows(int n, const float* a, ptrdiff_t a_column, const float* b, ptrdiff_t b_row, float* c, bool accumulate) {
-  f32x4 x[R];
-  for (int i = 0; i < R; i++) x[i] = splat(a[i * a_column]);
-  each(size_t(n), [&](size_t j, auto at) {
-    f32x4 total = accumulate ? at.load(c + j) : zero();
-    for (int i = 0; i < R; i++) total = madd(x[i], at.load(b + i * b_row + j), total);
-    at.store(c + j, total);
-  });
-}
-
-// c[j] = or += a · column j of b, where rows are contiguous: sums of rows, so that b is read in order; four at a time, a
-// quarter of b apart, as in in_quarters().
-static void row_of_sums(int n, int k, const float* a, ptrdiff_t a_column, const float* b, ptrdiff_t b_row, float* c, bool accumulate) {
-  const ptrdiff_t quarter = k / 4;
-  for (ptrdiff_t l = 0; l < quarter; l++, accumulate = true)
-    add_rows<4>(n, a + l * a_column, quarter * a_column, b + l * b_row, quarter * b_row, c, accumulate);
-  for (ptrdiff_t l = 4 * quarter; l < k; l++, accumulate = true) add_rows<1>(n, a + l * a_column, 0, b + l * b_row, 0, c, accumulate);
-}
-
 // What one thread does; `scratch` is for all n columns.
 static void packed_product(int m, int n, int k, const float* a, ptrdiff_t a_row, ptrdiff_t a_column, const float* b, ptrdiff_t b_row,
                            ptrdiff_t b_column, float* c, ptrdiff_t c_row, bool accumulate, float* scratch) {
@@ -144,13 +115,12 @@ void product(int m, int n, int k, const float* a, ptrdiff_t a_row, ptrdiff_t a_c
   if (k == 0 || (m <= few_rows && a_column == 1 && b_row == 1))
     return parallel_ranges(n, tile_columns, work, [&](ptrdiff_t first, ptrdiff_t last) {
       for (ptrdiff_t i = 0; i < m; i++)
-        dots(c + i * c_row + first, a + i * a_row, int(last - first), k, accumulate,
-             [=](ptrdiff_t j) { return Floats{b + (first + j) * b_column}; });
+        dots(c + i * c_row + first, a + i * a_row, b + first * b_column, b_column, int(last - first), k, accumulate);
     });
   if (m <= few_rows && b_column == 1)
     return parallel_ranges(n, tile_columns, work, [&](ptrdiff_t first, ptrdiff_t last) {
       for (ptrdiff_t i = 0; i < m; i++)
-        row_of_sums(int(last - first), k, a + i * a_row, a_column, b + first, b_row, c + i * c_row + first, accumulate);
+        sums(c + i * c_row + first, a + i * a_row, a_column, b + first, b_row, int(last - first), k, accumulate);
     });
   if (n <= m && n <= widest)
     return parallel_ranges(m, tile_rows, double(n) * k, [&](ptrdiff_t first, ptrdiff_t last, int thread) {

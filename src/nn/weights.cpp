@@ -4,10 +4,9 @@
 #include <cstdint>
 #include <cstring>
 
-#include "nn/dots.h"
 #include "nn/product.h"
 #include "parallel/threads.h"
-#include "simd/simd.h"
+#include "simd/vector_matrix.h"
 
 namespace lw {
 using namespace simd;

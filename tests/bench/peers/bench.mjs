@@ -20,17 +20,28 @@ import { table } from './table.mjs';
 process.once('SIGINT', () => process.exit(130)); // browsers end with us
 
 const list = (text) => text?.split(',').map((word) => word.trim()).filter(Boolean);
-const { values: options } = parseArgs({ options: {
+function refuse(sentence) {
+  console.error(`${sentence} (npm run bench -- --help)`);
+  process.exit(2);
+}
+function given(options) {
+  try {
+    return parseArgs({ options }).values;
+  } catch (error) {
+    return refuse(error.message);
+  }
+}
+const options = given({
   only: { type: 'string' }, contenders: { type: 'string' }, seconds: { type: 'string', default: '1' }, clock: { type: 'string', default: 'wall' },
-  quick: { type: 'boolean' }, browsers: { type: 'boolean' }, out: { type: 'string' }, pictures: { type: 'string' } } });
+  quick: { type: 'boolean' }, browsers: { type: 'boolean' }, out: { type: 'string' }, pictures: { type: 'string' } });
 const only = list(options.only), chosen = list(options.contenders);
 const groups = [...new Set(allRows.map(({ group }) => group)), 'memory', 'ready'];
 for (const [what, given, allowed] of [['only', only, groups], ['contenders', chosen, Object.keys(known)], ['clock', [options.clock], ['wall', 'cpu']]]) {
   const wrong = given?.find((word) => !allowed.includes(word));
-  if (wrong) throw new RangeError(`--${what} is ${wrong}; there are ${allowed.join(', ')}`);
+  if (wrong) refuse(`--${what} is ${wrong}; there are ${allowed.join(', ')}`);
 }
 const seconds = Number(options.seconds);
-if (!(seconds > 0)) throw new RangeError(`--seconds is ${options.seconds}; a number above 0 is wanted`);
+if (!(seconds > 0)) refuse(`--seconds is ${options.seconds}; a number above 0 is wanted`);
 
 const processorTime = () => {
   const { user, system } = process.cpuUsage();
@@ -48,6 +59,7 @@ const assets = {
     return { create, startThreads, module: await WebAssembly.compile(readFileSync(new URL('kernels.wasm', folder))) };
   },
   lengthwise: () => import(new URL('index.js', dist)),
+  worker: () => import(new URL('remote.js', dist)),
 };
 
 const progress = meter('bench:');

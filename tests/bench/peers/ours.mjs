@@ -1,10 +1,10 @@
 // lengthwise: its kernels over memory of their module, and the package as it is imported.
 import { loadKernels, loadThreadedKernels } from '../kernels.mjs';
 import { checkpoint } from './llama.mjs';
-import { checkedSteps, inputs, outIn } from './rows.mjs';
+import { checkedSteps, inputs, outIn, stepsEach } from './rows.mjs';
 
-/** A model with given weights: the file of one with others, written over. */
-function trainable(lw, { vocabulary, width, layers, heads, hidden, length, activation }, weights) {
+/** The file of a model with given weights: that of one with others, written over. */
+function fileOf(lw, { vocabulary, width, layers, heads, hidden, length, activation }, weights) {
   const drawn = lw.model({ vocabulary, width, layers, heads, hidden, trainedLength: length, activation, encoding: 'rope:pairing=half' });
   const file = drawn.save(), size = Number(new DataView(file.buffer).getBigUint64(0, true));
   drawn.dispose();
@@ -14,8 +14,10 @@ function trainable(lw, { vocabulary, width, layers, heads, hidden, length, activ
     if (values.byteLength !== offsets[1] - offsets[0]) throw new Error(`${name} has ${offsets[1] - offsets[0]} bytes`);
     file.set(new Uint8Array(values.buffer, values.byteOffset, values.byteLength), 8 + size + offsets[0]);
   }
-  return lw.loadModel(file);
+  return file;
 }
+
+const training = { learningRate: 3e-3, warmup: 0, minimumRatio: 1, weightDecay: 0, clip: 0 };
 
 function generating(lw, row, count) {
   const { weights, prompt } = inputs(row);
@@ -108,13 +110,27 @@ export async function load(variant, assets, threads = 1) {
       },
       async training({ config, batch, ...row }) {
         const { weights, tokens } = inputs({ config, batch, ...row });
-        const model = trainable(await lengthwise(), config, weights);
-        const trainer = model.trainer({ learningRate: 3e-3, warmup: 0, minimumRatio: 1, weightDecay: 0, clip: 0 });
+        const lw = await lengthwise(), model = lw.loadModel(fileOf(lw, config, weights));
+        const trainer = model.trainer(training);
         const step = () => trainer.step(tokens, { batch, length: config.length }).loss;
         const first = step();
         let last;
         for (let i = 0; i < checkedSteps; i++) last = step();
         return { run: step, result: () => Float32Array.of(first, last < 0.9 * first), dispose: () => model.dispose() };
+      },
+      // Two models take steps of their own, in a worker each or in one.
+      async side({ config, batch, spec, ...row }) {
+        const { weights, tokens } = inputs({ config, batch, ...row });
+        const file = fileOf(await lengthwise(), config, weights), { load } = await assets.worker();
+        const workers = await Promise.all(Array.from({ length: Number(spec.split(' ')[0]) }, () => load({ variant })));
+        const trainers = await Promise.all([0, 1].map(async (n) => {
+          const model = await workers[n % workers.length].loadModel(file);
+          return model.trainer(training);
+        }));
+        const step = (trainer) => trainer.step(tokens, { batch, length: config.length });
+        const first = await Promise.all(trainers.map(step));
+        const run = () => Promise.all(trainers.map(async (trainer) => { for (let i = 0; i < stepsEach; i++) await step(trainer); }));
+        return { run, result: () => Float32Array.from(first, ({ loss }) => loss), dispose: () => workers.forEach((worker) => worker.terminate()) };
       },
       decode: async (row) => generating(await lengthwise(), row, row.tokens),
       prefill: async (row) => generating(await lengthwise(), row, 1),

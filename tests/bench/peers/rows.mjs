@@ -14,6 +14,9 @@ const attention = (length, options) => ({
 
 const training = (width) => ({ id: `training step, width ${width}`, group: 'training', kind: 'training', config: trained(width), batch: 16, work: 1, unit: 'steps/s' });
 
+/** Steps of models side by side before they wait for each other. */
+export const stepsEach = 16;
+
 /** Every row. `entries` says who takes part where it is not everybody: [name of the contender, label, more]. */
 export const rows = [
   product(512, 512, 512), product(1024, 1024, 1024), product(16, 288, 768), product(1, 1024, 1024),
@@ -34,6 +37,7 @@ export const rows = [
   // One thread and two: ours beside ourselves.
   ...[product(512, 512, 512), product(1024, 1024, 1024), attention(1024), training(64), training(128)]
     .map((row) => ({ ...row, id: `threads: ${row.id}`, group: 'threads', threads: true, turn: 600 })), // long turns: who was asleep takes some work to be at full speed
+  { ...training(64), id: 'two models side by side, width 64', group: 'threads', kind: 'side', beside: '1 worker', specs: ['1 worker', '2 workers'], work: 2 * stepsEach },
   { id: 'decode, stories15M', group: 'model', kind: 'decode', config: stories15M, tokens: 64, work: 64, unit: 'tokens/s' },
   { id: 'decode, stories15M, precisions', group: 'model', kind: 'decode', config: stories15M, tokens: 64, work: 64, unit: 'tokens/s',
     beside: 'f32', specs: ['f32', 'f16', 'int8'] },
@@ -54,13 +58,14 @@ export function inputs(row) {
     bias: () => ({ table: numbers(heads * 32, 1) }),
     distances: () => ({ table: numbers(heads * 32, 1) }),
     training: ({ config, batch }) => ({ weights: weightsOf(config), tokens: Int32Array.from({ length: batch * (config.length + 1) }, (_, i) => i * 7919 % config.vocabulary) }),
+    side: (row) => make.training(row),
     decode: ({ config, specs }) => ({ weights: specs ? coarse(weightsOf(config)) : weightsOf(config), prompt: Int32Array.of(1, 500) }),
     prefill: ({ config, tokens }) => ({ weights: weightsOf(config), prompt: Int32Array.from({ length: tokens }, (_, i) => i ? 3 + i * 7919 % (config.vocabulary - 3) : 1) }),
-  }[row.kind];
+  };
   const key = `${row.kind} ${row.m} ${row.n} ${row.k} ${row.length} ${row.config?.width} ${row.specs}`;
   if (!kept.has(key)) {
     kept.clear(); // the last row's may be large
-    kept.set(key, make(row));
+    kept.set(key, make[row.kind](row));
   }
   return kept.get(key);
 }
@@ -148,6 +153,7 @@ const references = {
   },
   // The loss before the first step; and that it fell by a tenth at least (1) in some more.
   training: ({ config, batch }, { weights, tokens }) => ({ size: 2, values: [lossOf(config, weights, tokens, batch), 1], tolerance: 1e-4 }),
+  side: ({ config, batch }, { weights, tokens }) => ({ size: 2, values: Array(2).fill(lossOf(config, weights, tokens, batch)), tolerance: 1e-4 }),
   decode: (row, from) => ({ size: row.tokens, values: continued(row, from, row.tokens), tolerance: 0 }),
   prefill: (row, from) => ({ size: 1, values: continued(row, from, 1), tolerance: 0 }),
 };

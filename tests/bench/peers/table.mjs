@@ -19,6 +19,12 @@ export function standing({ entries }) {
   return { our, peer, ratio: peer.median / our.median };
 }
 
+/** By the medians, and by the fastest rounds, which others on the machine did not slow. */
+function compared(entry, base, name) {
+  const say = (ratio) => (ratio > 1.2 ? `${ratio.toFixed(2)} × ${name}` : `${(100 / ratio - 100).toFixed(1)} % more time than ${name}`);
+  return `${say(base.median / entry.median)} (fastest rounds: ${say(base.best / entry.best)})`;
+}
+
 export function table(row) {
   const best = standing(row);
   const lines = row.entries.map((entry) => {
@@ -35,14 +41,14 @@ export function table(row) {
       const stem = base.name.slice(0, -row.beside.length);
       for (const entry of row.entries) {
         if (entry === base || !entry.median || !entry.name.startsWith(stem)) continue;
-        lines.push(`  ${entry.name}: ${(entry.median / base.median * 100 - 100).toFixed(1)} % more time than ${row.beside}`);
+        lines.push(`  ${entry.name}: ${compared(entry, base, row.beside)}`);
       }
     }
   }
   if (row.group === 'threads') {
     const [several, single] = [true, false].map((wanted) => row.entries.filter(({ name, median }) => median && /threads$/.test(name) === wanted));
     for (const entry of several) {
-      for (const base of single) lines.push(`  ${entry.name}: ${(base.median / entry.median).toFixed(2)} × ${base.name}`);
+      for (const base of single) if (entry.name.startsWith(base.name)) lines.push(`  ${entry.name}: ${compared(entry, base, 'one')}`);
     }
   }
   const verdict = best && row.unit !== 'MB' ? `  → ${best.ratio.toFixed(2)} × ${best.peer.name}` : '';
