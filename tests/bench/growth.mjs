@@ -5,24 +5,19 @@
 import { readFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { cpus, hostname, totalmem } from 'node:os';
 import { dirname } from 'node:path';
-import { parseArgs } from 'node:util';
 import { meter } from '../../bindings/toolchain/host.mjs';
 import { load } from '../../dist/index.js';
 import { drawGrowth } from './growth-chart.mjs';
 import { loadKernels } from './kernels.mjs';
+import { clock, given, refuse } from './options.mjs';
 import { numbers } from './peers/numbers.mjs';
 
-const { values: options } = parseArgs({ options: {
-  longest: { type: 'string', default: '65536' }, clock: { type: 'string', default: 'wall' }, out: { type: 'string' }, pictures: { type: 'string' } } });
-const longest = Number(options.longest);
-if (!(longest >= 256 && longest <= 2 ** 20)) throw new RangeError(`--longest is ${options.longest}; allowed: 256 to ${2 ** 20}`);
-if (!['wall', 'cpu'].includes(options.clock)) throw new RangeError(`--clock is ${options.clock}; there are wall, cpu`);
+const options = given({
+  longest: { type: 'string', default: '65536' }, clock: { type: 'string', default: 'wall' }, out: { type: 'string' }, pictures: { type: 'string' } },
+  { clock: ['wall', 'cpu'] });
+const longest = Number(options.longest), now = clock(options.clock);
+if (!(longest >= 256 && longest <= 2 ** 20)) refuse(`--longest is ${options.longest}; allowed: 256 to ${2 ** 20}`);
 
-const processorTime = () => {
-  const { user, system } = process.cpuUsage();
-  return (user + system) / 1000;
-};
-const now = options.clock === 'cpu' ? processorTime : () => performance.now();
 const doubling = (from, to) => Array.from({ length: Math.floor(Math.log2(to / from)) + 1 }, (_, i) => from * 2 ** i);
 
 const lw = await load();

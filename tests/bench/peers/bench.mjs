@@ -7,8 +7,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, hostname, totalmem } from 'node:os';
 import { dirname } from 'node:path';
-import { parseArgs } from 'node:util';
 import { meter } from '../../../bindings/toolchain/host.mjs';
+import { clock, given, listed, refuse } from '../options.mjs';
 import { inBrowsers } from './browser.mjs';
 import { drawPeers } from './chart.mjs';
 import { contenders as known, loadContenders } from './contenders.mjs';
@@ -19,35 +19,15 @@ import { table } from './table.mjs';
 
 process.once('SIGINT', () => process.exit(130)); // browsers end with us
 
-const list = (text) => text?.split(',').map((word) => word.trim()).filter(Boolean);
-function refuse(sentence) {
-  console.error(`${sentence} (npm run bench -- --help)`);
-  process.exit(2);
-}
-function given(options) {
-  try {
-    return parseArgs({ options }).values;
-  } catch (error) {
-    return refuse(error.message);
-  }
-}
+const groups = [...new Set(allRows.map(({ group }) => group)), 'memory', 'ready'];
 const options = given({
   only: { type: 'string' }, contenders: { type: 'string' }, seconds: { type: 'string', default: '1' }, clock: { type: 'string', default: 'wall' },
-  quick: { type: 'boolean' }, browsers: { type: 'boolean' }, out: { type: 'string' }, pictures: { type: 'string' } });
-const only = list(options.only), chosen = list(options.contenders);
-const groups = [...new Set(allRows.map(({ group }) => group)), 'memory', 'ready'];
-for (const [what, given, allowed] of [['only', only, groups], ['contenders', chosen, Object.keys(known)], ['clock', [options.clock], ['wall', 'cpu']]]) {
-  const wrong = given?.find((word) => !allowed.includes(word));
-  if (wrong) refuse(`--${what} is ${wrong}; there are ${allowed.join(', ')}`);
-}
-const seconds = Number(options.seconds);
+  quick: { type: 'boolean' }, browsers: { type: 'boolean' }, out: { type: 'string' }, pictures: { type: 'string' } },
+  { only: groups, contenders: Object.keys(known), clock: ['wall', 'cpu'] });
+const only = listed(options.only), chosen = listed(options.contenders), seconds = Number(options.seconds);
 if (!(seconds > 0)) refuse(`--seconds is ${options.seconds}; a number above 0 is wanted`);
 
-const processorTime = () => {
-  const { user, system } = process.cpuUsage();
-  return (user + system) / 1000;
-};
-const budget = { warmUp: 500, turn: 60, seconds, now: options.clock === 'cpu' ? processorTime : () => performance.now() };
+const budget = { warmUp: 500, turn: 60, seconds, now: clock(options.clock) };
 const rows = allRows.filter(({ group, long }) => (!only || only.includes(group)) && !(long && options.quick));
 
 const dist = new URL('../../../dist/', import.meta.url);
