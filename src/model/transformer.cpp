@@ -9,8 +9,8 @@
 namespace lw {
 
 Error out_of_memory(const char* what, double bytes) {
-  return {"OutOfMemory: " + std::string(what) + " needs " + std::to_string(int64_t(bytes / 1e6) + 1) +
-          " MB more memory than can be had; use a shorter length, a smaller batch or a smaller model"};
+  return {"OutOfMemory: there are no " + std::to_string(int64_t(bytes / 1e6) + 1) + " MB of memory for " + what +
+          "; use a shorter length, a smaller batch (or microBatch) or a smaller model"};
 }
 
 static Error in_range(const char* name, int value, int least, int most) {

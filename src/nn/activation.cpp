@@ -53,16 +53,8 @@ void gelu_backward(float* dx, const float* dy, const float* x, size_t count) {
   });
 }
 
-// f(r) for each row, by several threads.
-template <class F>
-static void each_row(int rows, int hidden, F f) {
-  parallel_ranges(rows, 1, 8.0 * hidden, [&](ptrdiff_t first, ptrdiff_t last) {
-    for (ptrdiff_t r = first; r < last; r++) f(r);
-  });
-}
-
 void swiglu(float* y, const float* ab, int rows, int hidden) {
-  each_row(rows, hidden, [=](ptrdiff_t r) {
+  parallel_rows(rows, 8.0 * hidden, [=](ptrdiff_t r) {
     float* to = y + r * hidden;
     const float *a = ab + r * 2 * hidden, *b = a + hidden;
     each(hidden, [&](size_t i, auto at) {
@@ -73,7 +65,7 @@ void swiglu(float* y, const float* ab, int rows, int hidden) {
 }
 
 void swiglu_backward(float* dab, const float* dy, const float* ab, int rows, int hidden) {
-  each_row(rows, hidden, [=](ptrdiff_t r) {
+  parallel_rows(rows, 8.0 * hidden, [=](ptrdiff_t r) {
     const float *a = ab + r * 2 * hidden, *b = a + hidden, *from = dy + r * hidden;
     float *da = dab + r * 2 * hidden, *db = da + hidden;
     each(hidden, [&](size_t i, auto at) {

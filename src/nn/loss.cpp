@@ -18,16 +18,8 @@ static float largest_of(const float* logits, int vocabulary) {
   return largest(top);
 }
 
-// f(r) for each row, by several threads.
-template <class F>
-static void each_row(int rows, int vocabulary, F f) {
-  parallel_ranges(rows, 1, 16.0 * vocabulary, [&](ptrdiff_t first, ptrdiff_t last) {
-    for (ptrdiff_t r = first; r < last; r++) f(r);
-  });
-}
-
 void cross_entropy(float* losses, const float* all_logits, const int32_t* targets, int rows, int vocabulary) {
-  each_row(rows, vocabulary, [&](ptrdiff_t r) {
+  parallel_rows(rows, 16.0 * vocabulary, [&](ptrdiff_t r) {
     const float* logits = all_logits + r * vocabulary;
     losses[r] = 0;
     if (targets[r] < 0) return;
@@ -39,7 +31,7 @@ void cross_entropy(float* losses, const float* all_logits, const int32_t* target
 }
 
 void cross_entropy_backward(float* all_logits, float* losses, const int32_t* targets, const float* weights, int rows, int vocabulary) {
-  each_row(rows, vocabulary, [&](ptrdiff_t r) {
+  parallel_rows(rows, 16.0 * vocabulary, [&](ptrdiff_t r) {
     float* logits = all_logits + r * vocabulary;
     if (losses) losses[r] = 0;
     if (targets[r] < 0) {

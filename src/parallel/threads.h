@@ -66,6 +66,14 @@ void parallel_ranges(ptrdiff_t count, ptrdiff_t unit, double work, const F& f) {
   parallel(int((count + each - 1) / each), [&](int part, int thread) { piece(part * each, std::min(count, (part + 1) * each), thread); });
 }
 
+// f(row) for each; `work` is that of one.
+template <class F>
+void parallel_rows(int rows, double work, const F& f) {
+  parallel_ranges(rows, 1, work, [&](ptrdiff_t first, ptrdiff_t last) {
+    for (ptrdiff_t r = first; r < last; r++) f(r);
+  });
+}
+
 }  // namespace lw
 
 #if defined LENGTHWISE_THREADS && defined __EMSCRIPTEN__

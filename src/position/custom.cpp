@@ -116,7 +116,7 @@ class Custom final : public Adapter<Nothing> {
     return text;
   }
   static Error out_of_memory(double bytes) {
-    return {"OutOfMemory: the tables of an encoding need " + number_text(std::ceil(bytes / 1e6)) + " MB, more than can be had; use a shorter length"};
+    return {"OutOfMemory: there are no " + number_text(std::ceil(bytes / 1e6)) + " MB of memory for the tables of an encoding; use a shorter length"};
   }
   void fail(Error e) { if (!fault_) fault_ = std::move(e); }
 

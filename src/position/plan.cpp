@@ -13,8 +13,7 @@ namespace {
 constexpr size_t padding = 16;  // floats that may be read past a row of the bias
 
 Error out_of_memory(const char* what, double bytes) {
-  return {"OutOfMemory: " + std::string(what) + " needs " + number_text(std::ceil(bytes / 1e6)) +
-          " MB, more than can be had; use a shorter length"};
+  return {"OutOfMemory: there are no " + number_text(std::ceil(bytes / 1e6)) + " MB of memory for " + what + "; use a shorter length"};
 }
 
 Error check_length(size_t length) {
