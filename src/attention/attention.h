@@ -46,7 +46,8 @@ struct AttentionScratch { Buffer<float> floats; };
                                        ptrdiff_t out_stride, float* lse);
 
 // Gradients. dq, dk, dv have the strides of q, k, v and are written (=), not accumulated; offset must be 0 and
-// keys == queries (training), keys_rotated false and head_stride 0. `gradient` (may be nullptr) is accumulated for its non-empty parts.
+// keys == queries (training), keys_rotated false and head_stride 0. `gradient` (may be nullptr) is accumulated for its
+// non-empty parts.
 // Content terms: begin() and sequence() have been called for this sequence; afterwards call sequence_backward().
 struct AttentionGradient { float *dq, *dk, *dv; PlanGradient* plan; };
 [[nodiscard]] bool attention_backward(const AttentionInput& in, const Plan& plan, Contents contents, const float* out,

@@ -4,8 +4,8 @@
 // those of keys and values. With u = dz/n and w = −u·z:
 //   da = S·u, dφ(q) = w·s;  G = Σ_i a_i u_iᵀ, g = Σ_i w_i φ(q_i),  db = G·v, dφ(k) = g, dv = Gᵀb
 #include "attention/products.h"
-#include "simd/vector_matrix.h"
 #include "parallel/threads.h"
+#include "simd/vector_matrix.h"
 
 namespace lw {
 namespace {

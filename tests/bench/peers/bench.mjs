@@ -86,6 +86,6 @@ if (options.out) {
   writeFileSync(options.out, `${JSON.stringify(result, null, 1)}\n`);
 }
 if (options.pictures) {
-  for (const [name, svg] of Object.entries(await drawPeers(result.runs[0]))) writeFileSync(`${options.pictures}/peers-${name}.svg`, svg);
+  for (const [name, svg] of Object.entries(await drawPeers(result.runs))) writeFileSync(`${options.pictures}/peers-${name}.svg`, svg);
 }
 process.exit(); // some peers leave something running

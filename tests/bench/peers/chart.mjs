@@ -1,14 +1,18 @@
-// Bars of a run: a picture for each group of rows, a facet for each row.
+// A picture for each group of rows, a facet for each row, from the engine in which most take part.
 import { libraries } from '../../../dist/cli/chart.js';
 import { figure } from './table.mjs';
 
 const drawn = { product: 'GFLOP/s', attention: 'GFLOP/s', rotate: 'GB/s', training: 'steps/s', model: 'tokens/s' };
 
+const present = ({ rows }, group) => new Set(rows.filter((row) => row.group === group)
+  .flatMap(({ entries }) => entries.filter(({ median }) => median).map(({ name }) => name))).size;
+
 /** { group: SVG } of the groups that were measured. */
-export async function drawPeers({ rows, engine }) {
+export async function drawPeers(runs) {
   const { Plot, document } = await libraries();
   const pictures = {};
   for (const [group, unit] of Object.entries(drawn)) {
+    const { rows, engine } = runs.reduce((most, run) => (present(run, group) > present(most, group) ? run : most));
     const bars = rows.filter((row) => row.group === group && !row.beside).flatMap((row) => row.entries.filter(({ median }) => median)
       .map((entry) => ({ row: row.id, name: entry.name, ours: entry.ours, value: figure(row, entry.median),
         low: figure(row, entry.high), high: figure(row, entry.low) })));
