@@ -123,12 +123,12 @@ void four_rows(const Job& job, int h, int i, int n, int count, Interval tile, co
     each_cell(
         rows.parts, count, tile.last - tile.first,
         [&](int a, int b) {
-          mix<4>(job.ds, job.s_stride, keys, W, W, a, b, dq, W);
+          mix<4>(job.ds, job.s_stride, keys, W, a, b, dq);
           spread<4>(job.ds, job.s_stride, zone_q, W, a, b, dk);
           spread<4>(job.s, job.s_stride, dout, W, a, b, dv);
         },
         [&](int r, int a, int b) {
-          mix<1>(job.ds + r * job.s_stride, 0, keys, W, W, a, b, dq + r * W, 0);
+          mix<1>(job.ds + r * job.s_stride, 0, keys, W, a, b, dq + r * W);
           spread<1>(job.ds + r * job.s_stride, 0, zone_q + r * W, W, a, b, dk);
           spread<1>(job.s + r * job.s_stride, 0, dout + r * W, W, a, b, dv);
         });

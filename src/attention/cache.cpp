@@ -7,8 +7,8 @@ namespace lw {
 bool KeyValueCache::reserve(int length) {
   if (length <= room_) return true;
   Buffer<float> keys, values;
-  const size_t head = size_t(length) * head_dim_, floats = head * kv_heads_;
-  if (!keys.resize(floats) || !values.resize(floats)) return false;
+  const size_t head = size_t(length) * head_dim_;
+  if (!sized(keys, uint64_t(length) * head_dim_, kv_heads_) || !sized(values, uint64_t(length) * head_dim_, kv_heads_)) return false;
   for (int h = 0; h < kv_heads_ && length_ > 0; h++) {
     const size_t kept = size_t(length_) * head_dim_ * sizeof(float);
     std::memcpy(keys.data() + h * head, this->keys(h), kept), std::memcpy(values.data() + h * head, this->values(h), kept);

@@ -12,9 +12,7 @@ class KeyValueCache {
   KeyValueCache() = default;
   KeyValueCache(int kv_heads, int head_dim, bool turn_keys) : kv_heads_(kv_heads), head_dim_(head_dim), turn_keys_(turn_keys) {}
 
-  // Room for so many tokens; grows by itself, by doubling, if this is not called. False: out of memory, nothing changed.
-  [[nodiscard]] bool reserve(int length);
-  // Tokens length() … length() + count − 1; token t's keys (all heads) at k + t·k_stride. `rotation` covers them all (only
+  // Grows by doubling. Tokens length() … length() + count − 1; token t's keys (all heads) at k + t·k_stride. `rotation` covers them all (only
   // looked at when keys are turned). False: out of memory, nothing changed.
   [[nodiscard]] bool append(const Rotation& rotation, const float* k, ptrdiff_t k_stride, const float* v, ptrdiff_t v_stride,
                             int count);
@@ -32,6 +30,8 @@ class KeyValueCache {
   void serve(AttentionInput& in, int queries);
 
  private:
+  // Room for so many tokens. False: out of memory, nothing changed.
+  [[nodiscard]] bool reserve(int length);
   ptrdiff_t head_stride() const { return ptrdiff_t(room_) * head_dim_; }
 
   int kv_heads_ = 1, head_dim_ = 1, length_ = 0, room_ = 0;  // room: tokens that there is memory for

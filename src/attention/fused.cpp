@@ -94,8 +94,8 @@ void four_rows(const Job& job, int h, int r, int n, int count, Interval tile, in
   }
   const float* values = job.values + ptrdiff_t(tile.first - first) * W;
   each_cell(rows.parts, count, tile.last - tile.first,
-            [&](int a, int b) { mix<4>(job.s, job.s_stride, values, W, W, a, b, acc, W); },
-            [&](int i, int a, int b) { mix<1>(job.s + i * job.s_stride, 0, values, W, W, a, b, acc + i * W, 0); });
+            [&](int a, int b) { mix<4>(job.s, job.s_stride, values, W, a, b, acc); },
+            [&](int i, int a, int b) { mix<1>(job.s + i * job.s_stride, 0, values, W, a, b, acc + i * W); });
 }
 
 // Query rows r … r + count − 1 of head h, before they have met any key. Returns all that they see.

@@ -70,7 +70,7 @@ void accumulate_key(const Job& job, int g, int t, float* state) {
 // out [D] = factor · stateᵀ·turned
 void read(const Job& job, const float* state, float factor, float* out) {
   clear(job.vector, job.W);
-  mix<1>(job.turned, 0, state, job.W, job.W, 0, job.D, job.vector, 0);
+  mix<1>(job.turned, 0, state, job.W, 0, job.D, job.vector);
   copy(job.vector, job.D, factor, out);
 }
 

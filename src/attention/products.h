@@ -164,18 +164,14 @@ template <int R, int V>
   for (int r = 0; r < R; r++)
     for (int v = 0; v < V; v++) simd::store(y + r * y_stride + 4 * v, sum[r][v]);
 }
-// y [R][width] += Σ_{a ≤ j < b} w[r][j] · x[j][width]
+// y [R][W] += Σ_{a ≤ j < b} w[r][j] · x[j][W]
 template <int R>
-void mix(const float* w, ptrdiff_t w_stride, const float* x, ptrdiff_t x_stride, int width, int a, int b, float* y,
-         ptrdiff_t y_stride) {
+void mix(const float* w, ptrdiff_t w_stride, const float* x, int W, int a, int b, float* y) {
   int d = 0;
   if constexpr (R == 1)
-    for (; d + 16 <= width; d += 16) mix_columns<R, 4>(w, w_stride, x + d, x_stride, a, b, y + d, y_stride);
-  for (; d + 8 <= width; d += 8) mix_columns<R, 2>(w, w_stride, x + d, x_stride, a, b, y + d, y_stride);
-  for (; d + 4 <= width; d += 4) mix_columns<R, 1>(w, w_stride, x + d, x_stride, a, b, y + d, y_stride);
-  for (; d < width; d++)
-    for (int r = 0; r < R; r++)
-      for (int j = a; j < b; j++) y[r * y_stride + d] += w[r * w_stride + j] * x[j * x_stride + d];
+    for (; d + 16 <= W; d += 16) mix_columns<R, 4>(w, w_stride, x + d, W, a, b, y + d, W);
+  for (; d + 8 <= W; d += 8) mix_columns<R, 2>(w, w_stride, x + d, W, a, b, y + d, W);
+  for (; d < W; d += 4) mix_columns<R, 1>(w, w_stride, x + d, W, a, b, y + d, W);
 }
 
 // y[j][0 … 4V) += Σ_{r < R} w[r][j] · x[r][0 … 4V) for a ≤ j < b.

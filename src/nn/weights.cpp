@@ -72,8 +72,8 @@ void unpack_row(Precision precision, const unsigned char* row, int in, float* w)
   }
 }
 
-// Weights in int8 are multiplied as whole numbers: x = unit · (2¹⁵ · high + low), rounded to a unit of 2⁻³⁰ of the largest,
-// which is less than sums of floats lose. high and low are as long as x and zeros up to a multiple of 8. Where x has a
+// Weights in int8 are multiplied as whole numbers: x = unit · (2¹⁵ · high + low), rounded to a unit of 2⁻³⁰ of the largest
+// (or 2⁻¹²⁰), which is less than sums of floats lose. high and low are as long as x and zeros up to a multiple of 8. Where x has a
 // number that is not finite, unit is NaN.
 struct Whole {
   float unit;
@@ -132,7 +132,7 @@ static void whole_dots(float* y, const Whole& x, const unsigned char* w, size_t 
     for (int r = 0; r < 4; r++) {
       float factor;
       std::memcpy(&factor, row[r] - 4, 4);
-      s[r] *= splat(factor * x.unit);
+      s[r] = s[r] * splat(x.unit) * splat(factor);  // their product may be too small or too large
     }
   });
 }

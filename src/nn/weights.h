@@ -26,7 +26,7 @@ void unpack_row(Precision precision, const unsigned char* row, int in, float* w)
 size_t linear_scratch(Precision precision, int rows, int in, int out);
 
 // y[rows][out] = or += x[rows][in] · wᵀ. Up to four rows read the weights as they are, more unpack some at a time. Sums are f32,
-// but few rows times int8 are sums of whole numbers, x rounded to 2⁻³⁰ of its largest: a row with NaN or ±∞ gives NaN.
+// but few rows times int8 are sums of whole numbers, x rounded to 2⁻³⁰ of its largest or 2⁻¹²⁰: a row with NaN or ±∞ gives NaN.
 void linear(float* y, const float* x, Weights w, int rows, int in, int out, bool accumulate, float* scratch);
 
 }  // namespace lw

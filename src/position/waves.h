@@ -13,7 +13,7 @@ class Waves {
   // Columns: a sine and a cosine of each frequency in turn, or all sines, then all cosines, then 0.
   enum Order { in_turn, sines_first };
 
-  // `d` columns of waves of the given frequencies: with sines first there may be fewer than all.
+  // d columns, 2F of F frequencies at most, and one more with sines first. Fewer: the first d.
   Waves(std::vector<double> frequencies, int d, Order order)
       : frequency_(std::move(frequencies)), d_(size_t(d)), order_(order), values_(2 * frequency_.size() + 1) {}
   // Those of p·base^(−2k/d).
@@ -54,7 +54,10 @@ class Waves {
       simd::zip(a, b);
       simd::store(out + c, simd::load(out + c) + a), simd::store(out + c + 4, simd::load(out + c + 4) + b);
     }
-    for (; c < d_; c++) out[c] += (c % 2 ? cosines : sines)[c / 2];
+    for (; c < d_; c++) {
+      const float* from = c % 2 ? cosines : sines;  // on a line of its own, for the sanitizers of g++ 12
+      out[c] += from[c / 2];
+    }
   }
 
  private:

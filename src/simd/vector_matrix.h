@@ -63,7 +63,7 @@ void add_rows(float* c, const float* a, ptrdiff_t a_stride, const float* b, ptrd
     at.store(c + j, total);
   });
 }
-// c[j] = or += Σ_{l < k} a[l · a_stride] · b[l][j] for j < n: sums of rows, four at a time, a quarter of all apart as above.
+// c[j] = or += Σ_{l < k} a[l · a_stride] · b[l][j] for j < n, k ≥ 1: sums of rows, four at a time, a quarter of all apart as above.
 inline void sums(float* c, const float* a, ptrdiff_t a_stride, const float* b, ptrdiff_t stride, int n, int k, bool accumulate) {
   const ptrdiff_t quarter = k / 4;
   for (ptrdiff_t l = 0; l < quarter; l++, accumulate = true)

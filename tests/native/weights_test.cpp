@@ -136,6 +136,19 @@ TEST_CASE("products with int8 hold for long rows of largest numbers, for sizes f
       product();
       for (float sum : y) CHECK(sum == 0);
     }
+  // Neither factor is lost where their product would be too small or too large for a float.
+  for (auto [size, weight] : {std::pair{1.f, 1e-36f}, {1e-26f, 1e-5f}, {1e20f, 1e30f}, {1e30f, 1e-36f}}) {
+    CAPTURE(size);
+    const Packed w(Precision::int8, {weight, -weight, weight / 2}, 1);
+    float y[3];
+    std::vector<float> scratch(linear_scratch(Precision::int8, 1, 1, 3));
+    linear(y, &size, {Precision::int8, w.data.data()}, 1, 1, 3, false, scratch.data());
+    for (int j = 0; j < 3; j++) {
+      const float exact = float(double(size) * w.values[j]);
+      if (std::isinf(exact)) CHECK(y[j] == exact);
+      else CHECK(y[j] == doctest::Approx(exact).epsilon(2e-6).scale(0));
+    }
+  }
 }
 
 TEST_CASE("a quantised model is the model of the rounded weights: logits, decoding, embeddings; it is not trained") {
