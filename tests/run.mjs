@@ -100,7 +100,6 @@ function testFiles(folder) {
 /** Node's own test runner, in TAP: counts at the end, skips as directives. */
 async function nodeTests(folder, args = []) {
   const files = testFiles(folder);
-  if (!files.length) return { skip: `${folder}/ holds no tests` };
   // Forced to exit: a test that failed may have left a server or a browser behind. Early Node 20 lacks these flags.
   const flags = ['--test-force-exit', ...args].filter((flag) => ask(process.execPath, [flag, '-e', '0']) !== null);
   const result = await execute(process.execPath, ['--test', '--test-reporter=tap', ...flags, ...files]);
@@ -113,18 +112,13 @@ async function nodeTests(folder, args = []) {
   return judge({ ...result, output: faults.join('') || result.output }, counts);
 }
 
-async function packageTests() {
-  if (testFiles('tests/package').length) await buildAll();
-  return nodeTests('tests/package');
-}
-
-async function pageTests() {
-  if (!testFiles('tests/page').length) return { skip: 'tests/page/ holds no tests' };
+/** Tests of what is built, some of it in browsers. */
+async function builtTests(folder, args) {
+  if (!testFiles(folder).length) return { skip: `${folder}/ holds no tests` };
   await buildAll();
   const { installChromium } = await import('./page/browsers.mjs');
   await installChromium();
-  // One page at a time: they train, and would starve each other.
-  return nodeTests('tests/page', ['--test-concurrency=1']);
+  return nodeTests(folder, args);
 }
 
 const LAYERS = {
@@ -133,8 +127,9 @@ const LAYERS = {
   guards,
   wasm: () => doctest('wasm', [process.execPath]),
   'wasm-relaxed': relaxed,
-  package: packageTests,
-  page: pageTests,
+  package: () => builtTests('tests/package'),
+  // One page at a time: they train, and would starve each other.
+  page: () => builtTests('tests/page', ['--test-concurrency=1']),
 };
 
 async function runLayer(name) {
