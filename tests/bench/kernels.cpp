@@ -8,6 +8,7 @@
 #include "nn/linear.h"
 #include "parallel/threads.h"
 #include "position/stack.h"
+#include "simd/simd.h"
 
 #define EXPORT extern "C" EMSCRIPTEN_KEEPALIVE
 
@@ -106,5 +107,14 @@ EXPORT size_t scratch_floats(const Site* s) { return s->scratch.floats.size(); }
 EXPORT void turn(Site* s, int length, float* x) {
   const Shape& shape = s->stack.shape();
   rotate(s->plan.rotation, Side::query, x, shape.width, length, shape.heads, shape.head_dim, 0, false);
+}
+// What the processor can do through this engine: ten chains of multiply-adds in registers, x ← a·x + a; their sum.
+EXPORT float chains(int steps, float a) {
+  simd::f32x4 x[10], total = simd::zero();
+  for (auto& chain : x) chain = simd::zero();
+  for (int i = 0; i < steps; i++)
+    for (auto& chain : x) chain = simd::madd(chain, simd::splat(a), simd::splat(a));
+  for (auto& chain : x) total += chain;
+  return simd::sum(total);
 }
 EXPORT void copy(void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); }

@@ -1,5 +1,5 @@
 // The bench against peers (run by npm run bench, which builds what it needs first). Medians go to stdout, progress to stderr.
-//   --only product,attention     groups of rows (threads, model, ready … too)    --contenders simd,ort   who takes part
+//   --only product,attention     groups of rows (peak, threads, model, ready …)  --contenders simd,ort   who takes part
 //   --seconds 1                  for each, in a row       --clock cpu             processor time: for a machine that others use
 //   --quick                      without the rows that take minutes
 //   --browsers                   in Chromium and Firefox too, all in one page

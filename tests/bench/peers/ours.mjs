@@ -81,6 +81,10 @@ export async function load(variant, assets, threads = 1) {
         };
         return { ...work(x.length, () => at, run, [at], site), result: () => first };
       },
+      peak({ steps }) {
+        let sum;
+        return { run: () => { sum = wasm.chains(steps, 0.5); }, result: () => Float32Array.of(sum) };
+      },
       copy(row) {
         const { x } = inputs(row);
         const [from, to] = [kernels.place(x), kernels.space(x.length)];

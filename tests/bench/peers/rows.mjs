@@ -19,6 +19,7 @@ export const stepsEach = 16;
 
 /** Every row. `entries` says who takes part where it is not everybody: [name of the contender, label, more]. */
 export const rows = [
+  { id: 'ten chains of multiply-adds', group: 'peak', kind: 'peak', steps: 1e6, work: 2 * 4 * 10 * 1e6 / 1e9, unit: 'GFLOP/s' },
   product(512, 512, 512), product(1024, 1024, 1024), product(16, 288, 768), product(1, 1024, 1024),
   // Weights lie [out][in] in our layers; peers take them as they like best.
   product(16, 288, 768, { id: 'linear 16×288×768', outIn: true }), product(1, 1024, 1024, { id: 'linear 1×1024×1024', outIn: true }),
@@ -53,6 +54,7 @@ export function inputs(row) {
     product: ({ m, n, k }) => ({ a: numbers(m * k, 1), b: numbers(k * n, 2) }),
     attention: ({ length }) => ({ q: numbers(length * width, 1), k: numbers(length * width, 2), v: numbers(length * width, 3) }),
     rotate: ({ length }) => ({ x: numbers(length * width, 1) }),
+    peak: () => ({}),
     copy: ({ length }) => ({ x: numbers(length * width, 1) }),
     sinusoidal: () => ({}),
     bias: () => ({ table: numbers(heads * 32, 1) }),
@@ -129,6 +131,7 @@ const references = {
     }
     return { size: length * width, at, values, tolerance: 1e-3 }; // of peers whose angles are f32
   },
+  peak: () => ({ size: 1, values: [40], tolerance: 1e-5 }), // each number tends to a / (1 − a)
   copy: (_, { x }) => ({ size: x.length, values: x, tolerance: 0 }),
   // All sines, then all cosines.
   sinusoidal({ length, width }) {
