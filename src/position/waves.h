@@ -55,7 +55,7 @@ class Waves {
       simd::store(out + c, simd::load(out + c) + a), simd::store(out + c + 4, simd::load(out + c + 4) + b);
     }
     for (; c < d_; c++) {
-      const float* from = c % 2 ? cosines : sines;  // on a line of its own, for the sanitizers of g++ 12
+      const float* from = c % 2 ? cosines : sines;  // on a line of its own, for the sanitizers of g++
       out[c] += from[c / 2];
     }
   }
