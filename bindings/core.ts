@@ -171,6 +171,9 @@ export interface Core {
   threads(count: number): number;
   /** Why the latest make() returned null. */
   lastError(): string;
+  /** The classes below are there once they were described, which guard.ts sees to. */
+  describeEncoder(): void;
+  describeModels(): void;
   Encoder: { make(spec: string, shape: ShapeRequest, seed: number): NativeEncoder | null };
   Model: { make(config: ModelRequest, seed: number): NativeModel | null };
   Run: { make(config: ModelRequest, run: RunRequest): NativeRun | null };

@@ -11,6 +11,9 @@
 
 using namespace lw;
 using emscripten::allow_raw_pointers;
+using emscripten::class_;
+using emscripten::function;
+using emscripten::value_object;
 
 namespace {
 
@@ -311,16 +314,19 @@ class TrainingRun {
   TestResult result_;
 };
 
-}  // namespace
+// Classes are described to JavaScript when they are first asked for: all of them take as long as the rest of the start.
+void describe_encoder() {
+  class_<Encoder>("Encoder")
+      .class_function("make", &Encoder::make, allow_raw_pointers())
+      .function("describe", &Encoder::describe).function("plan", &Encoder::plan).function("tokens", &Encoder::tokens).function("positions", &Encoder::positions)
+      .function("input", &Encoder::input).function("rotation", &Encoder::rotation).function("bias", &Encoder::bias)
+      .function("pattern", &Encoder::pattern).function("scale", &Encoder::scale).function("rotate", &Encoder::rotate)
+      .function("turnOn", &Encoder::turn_on).function("frequencies", &Encoder::frequencies)
+      .function("attention", &Encoder::attention).function("parameters", &Encoder::parameters)
+      .function("parameterCount", &Encoder::parameter_count);
+}
 
-EMSCRIPTEN_BINDINGS(lengthwise) {
-  using namespace emscripten;
-  function("catalogue", &catalogue_json);
-  function("lastError", +[] { return last_error; });
-
-  value_object<ShapeRequest>("ShapeRequest")
-      .field("heads", &ShapeRequest::heads).field("kvHeads", &ShapeRequest::kvHeads).field("headDim", &ShapeRequest::headDim)
-      .field("width", &ShapeRequest::width).field("trainedLength", &ShapeRequest::trainedLength).field("causal", &ShapeRequest::causal);
+void describe_models() {
   value_object<ModelRequest>("ModelRequest")
       .field("vocabulary", &ModelRequest::vocabulary).field("width", &ModelRequest::width).field("layers", &ModelRequest::layers)
       .field("heads", &ModelRequest::heads).field("kvHeads", &ModelRequest::kvHeads).field("hidden", &ModelRequest::hidden)
@@ -335,15 +341,6 @@ EMSCRIPTEN_BINDINGS(lengthwise) {
   value_object<RunRequest>("RunRequest")
       .field("train", &RunRequest::train).field("task", &RunRequest::task).field("batch", &RunRequest::batch)
       .field("length", &RunRequest::length).field("seed", &RunRequest::seed);
-
-  class_<Encoder>("Encoder")
-      .class_function("make", &Encoder::make, allow_raw_pointers())
-      .function("describe", &Encoder::describe).function("plan", &Encoder::plan).function("tokens", &Encoder::tokens).function("positions", &Encoder::positions)
-      .function("input", &Encoder::input).function("rotation", &Encoder::rotation).function("bias", &Encoder::bias)
-      .function("pattern", &Encoder::pattern).function("scale", &Encoder::scale).function("rotate", &Encoder::rotate)
-      .function("turnOn", &Encoder::turn_on).function("frequencies", &Encoder::frequencies)
-      .function("attention", &Encoder::attention).function("parameters", &Encoder::parameters)
-      .function("parameterCount", &Encoder::parameter_count);
   class_<Model>("Model")
       .class_function("make", &Model::make, allow_raw_pointers())
       .function("describe", &Model::describe).function("parameters", &Model::parameters)
@@ -363,4 +360,16 @@ EMSCRIPTEN_BINDINGS(lengthwise) {
       .function("parameters", &TrainingRun::parameters).function("parameterCount", &TrainingRun::parameter_count)
       .function("trainState", &TrainingRun::train_state).function("trainStateBytes", &TrainingRun::train_state_bytes)
       .function("trainStateChanged", &TrainingRun::train_state_changed);
+}
+
+}  // namespace
+
+EMSCRIPTEN_BINDINGS(lengthwise) {
+  function("catalogue", &catalogue_json);
+  function("lastError", +[] { return last_error; });
+  function("describeEncoder", &describe_encoder);
+  function("describeModels", &describe_models);
+  value_object<ShapeRequest>("ShapeRequest")
+      .field("heads", &ShapeRequest::heads).field("kvHeads", &ShapeRequest::kvHeads).field("headDim", &ShapeRequest::headDim)
+      .field("width", &ShapeRequest::width).field("trainedLength", &ShapeRequest::trainedLength).field("causal", &ShapeRequest::causal);
 }

@@ -33,10 +33,13 @@ export function guarded(core: Core): Core {
     });
   }
 
-  const maker = <M extends Call>(owner: { make: M }): { make: M } => {
-    const make = guard(owner.make, owner);
-    return { make: ((...args: Parameters<M>) => { const object = make(...args); return object && guardedObject(object); }) as M };
-  };
+  function maker<N extends 'Encoder' | 'Model' | 'Run'>(name: N, describe: () => void): Core[N] {
+    const make = guard((...args: never[]) => {
+      if (!core[name]) describe.call(core);
+      return (core[name].make as Call)(...args);
+    }, core);
+    return { make: (...args: never[]) => { const object = make(...args) as object | null; return object && guardedObject(object); } } as Core[N];
+  }
   return {
     get HEAPU8() { return core.HEAPU8; },
     get HEAP32() { return core.HEAP32; },
@@ -51,9 +54,11 @@ export function guarded(core: Core): Core {
     threads: guard(core.threads, core),
     registerEncoding: guard(core.registerEncoding, core),
     unregisterEncoding: guard(core.unregisterEncoding, core),
-    Encoder: maker(core.Encoder),
-    Model: maker(core.Model),
-    Run: maker(core.Run),
+    describeEncoder: guard(core.describeEncoder, core),
+    describeModels: guard(core.describeModels, core),
+    Encoder: maker('Encoder', core.describeEncoder),
+    Model: maker('Model', core.describeModels),
+    Run: maker('Run', core.describeModels),
   };
 }
 
