@@ -101,7 +101,7 @@ export async function locate(options: LoadOptions): Promise<Located> {
   }
   const how = { variant, threads: sharedMemory() ? threads : 1 };
   if (wasmBinary instanceof WebAssembly.Module) return { wasmBinary, ...how };
-  return { wasmBinary: checked(wasmBinary === undefined ? await read(wasmUrl ?? address(variant, how.threads > 1)) : view(wasmBinary)), ...how };
+  return { wasmBinary: wasmBinary === undefined ? await read(wasmUrl ?? address(variant, how.threads > 1)) : checked(view(wasmBinary)), ...how };
 }
 
 // Literal forms, so that bundlers see which files belong to the package.
@@ -132,15 +132,17 @@ function resolve(url: string | URL): URL {
   }
 }
 
-async function read(url: string | URL): Promise<Uint8Array> {
+async function read(url: string | URL): Promise<Uint8Array | WebAssembly.Module> {
   const place = resolve(url);
   // Node's fetch cannot read files. No import() of node:fs: bundlers would look for it, service workers forbid it.
   if (place.protocol === 'file:' && typeof process === 'object' && process.getBuiltinModule) {
+    let bytes: Uint8Array;
     try {
-      return process.getBuiltinModule('node:fs').readFileSync(place); // a pool of threads takes longer to start than the reading
+      bytes = process.getBuiltinModule('node:fs').readFileSync(place); // a pool of threads takes longer to start than the reading
     } catch (cause) {
       throw new LoadError('network', `the WebAssembly file ${place.pathname} cannot be read`, { cause });
     }
+    return checked(bytes);
   }
   let response: Response;
   try {
@@ -149,7 +151,15 @@ async function read(url: string | URL): Promise<Uint8Array> {
     throw new LoadError('network', `the WebAssembly file could not be fetched from ${place}`, { cause });
   }
   if (!response.ok) throw new LoadError('http', `the WebAssembly file at ${place} was answered with status ${response.status}`);
-  return new Uint8Array(await response.arrayBuffer());
+  try {
+    // Compiled while it comes. Only what is compiled so do browsers keep as machine code, for the next visit.
+    if (/^application\/wasm\b/i.test(response.headers.get('content-type') ?? '')) return await WebAssembly.compileStreaming(response);
+    return checked(new Uint8Array(await response.arrayBuffer()));
+  } catch (cause) {
+    if (cause instanceof LoadError) throw cause;
+    if (cause instanceof WebAssembly.CompileError || cause instanceof RangeError) throw startError(cause);
+    throw new LoadError('network', `the WebAssembly file from ${place} did not come whole`, { cause });
+  }
 }
 
 function checked(bytes: Uint8Array): Uint8Array {

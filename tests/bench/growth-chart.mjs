@@ -6,6 +6,7 @@ const lengths = ['full', 'window', 'linear'];
 const panels = [
   { title: 'time, ms', by: 'length', ids: lengths, value: 'median', laws: true },
   { title: 'memory beyond inputs and output, KB', by: 'length', ids: lengths, value: 'scratch' },
+  { title: 'one more token, ms', by: 'tokens before', ids: ['decode'], value: 'median', laws: true },
   { title: 'time, ms', by: 'heads', ids: ['heads'], value: 'median', laws: true },
   { title: 'time, ms', by: 'width of a head', ids: ['width'], value: 'median', laws: true },
   { title: 'training step, ms', by: 'parameters', ids: ['model'], value: 'median', laws: true },
@@ -22,8 +23,9 @@ export async function drawGrowth({ curves, engine, variant }) {
   });
   const text = [`lengthwise, ${variant === 'relaxed' ? 'relaxed' : 'baseline'} SIMD, ${engine}, one thread.`, 'Dashed: the law, through the last point.',
     ...curves.flatMap(({ id, law, setting, note }) => [`${id}: exponent ${law}; ${setting}`, ...(note ? [`\u2003${note}`] : [])])];
-  const legend = text.map((line, i) => `<text x="${width + 24}" y="${2 * height + 36 + 20 * i}">${line}</text>`);
-  return `<svg xmlns="http://www.w3.org/2000/svg" width="${2 * width}" height="${3 * height}" viewBox="0 0 ${2 * width} ${3 * height}" ` +
+  const legend = text.map((line, i) => `<text x="24" y="${3 * height + 30 + 20 * i}">${line}</text>`);
+  const bottom = 3 * height + 30 + 20 * text.length;
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="${2 * width}" height="${bottom}" viewBox="0 0 ${2 * width} ${bottom}" ` +
     `font-family="system-ui, sans-serif" font-size="12"><rect width="100%" height="100%" fill="white"/>${drawn.join('')}${legend.join('')}</svg>\n`;
 }
 

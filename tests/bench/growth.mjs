@@ -31,6 +31,8 @@ const curves = [
   { id: 'full', ...attention('nope', 2, 'past 4096 keys are packed part by part: memory stays') },
   { id: 'window', ...attention('window:width=256', 1, 'until the window is full it is full attention') },
   { id: 'linear', ...attention('rope+linear_attention', 1, 'one matrix for each head, whatever the length') },
+  { id: 'decode', by: 'tokens before', spec: 'nope', law: 1, note: 'memory is read once: where a cache ends the time bends', xs: lengths,
+    setting: 'attention of one more token, 8 heads of 64', work: (length) => attending('nope', { length, heads: 8, headDim: 64, queries: 1 }) },
   { id: 'heads', by: 'heads', spec: 'nope', law: 1, xs: doubling(1, 32), setting: `length ${halfway}, heads of 64`, work: (heads) => attending('nope', { length: halfway, heads, headDim: 64 }) },
   { id: 'width', by: 'width of a head', spec: 'nope', law: 1, note: 'exponentials cost the same at any width', xs: doubling(8, 256),
     setting: `length ${halfway}, 8 heads`, work: (headDim) => attending('nope', { length: halfway, heads: 8, headDim }) },
@@ -38,19 +40,22 @@ const curves = [
     setting: '2 layers 32 to 256 wide, 16 × 64 tokens', work: training },
 ];
 
-/** One pass over q, k and v of ordinary size, checked. */
-function attending(spec, { length, heads, headDim }) {
-  const width = heads * headDim, [q, k, v] = [1, 2, 3].map((seed) => numbers(length * width, seed));
+/** One pass over q, k and v of ordinary size, checked; by all queries or, from a cache, by the last. */
+function attending(spec, { length, heads, headDim, queries = length }) {
+  const width = heads * headDim, first = length - queries, [q, k, v] = [1, 2, 3].map((seed) => numbers(length * width, seed));
   const site = kernels.site(spec, { heads, headDim, length });
-  const blocks = [...[q, k, v].map((values) => kernels.place(values)), kernels.space(length * width)];
+  const cached = (x) => x.map((_, n) => x[Math.floor(n / headDim) % length * width + Math.floor(n / headDim / length) * headDim + n % headDim]);
+  const blocks = [q.subarray(first * width), ...(first ? [cached(k), cached(v)] : [k, v])].map((values) => kernels.place(values));
+  blocks.push(kernels.space(queries * width));
   if (!wasm.plan(site, length)) throw new Error('out of memory');
+  const attend = first ? wasm.attend_next : wasm.attend;
   return {
-    run() { if (!wasm.attend(site, length, ...blocks)) throw new Error('out of memory'); },
+    run() { if (!attend(site, length, ...blocks)) throw new Error('out of memory'); },
     check() {
-      const out = kernels.view(blocks[3], length * width);
-      for (const row of new Set([0, length >> 1, length - 1])) for (const head of new Set([0, heads - 1])) {
+      const out = kernels.view(blocks[3], queries * width);
+      for (const row of new Set([first, first + (queries >> 1), length - 1])) for (const head of new Set([0, heads - 1])) {
         const exact = exactRow(spec, row, { q, k, v, width, headDim, at: head * headDim });
-        const error = Math.max(...exact.map((value, d) => Math.abs(value - out[row * width + head * headDim + d])));
+        const error = Math.max(...exact.map((value, d) => Math.abs(value - out[(row - first) * width + head * headDim + d])));
         if (!(error < 2e-5)) throw new Error(`${spec} of ${length}: row ${row} is off by ${error}`);
       }
     },

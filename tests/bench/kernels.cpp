@@ -100,6 +100,16 @@ EXPORT bool attend(Site* s, int length, const float* q, const float* k, const fl
   in.q_stride = in.k_stride = in.v_stride = shape.width;
   return attention(in, s->plan, {}, out, shape.width, nullptr, s->scratch);
 }
+// The token after keys − 1 others, as a model decodes it: q, out [heads][head_dim]; k, v the cache, [heads][keys][head_dim].
+EXPORT bool attend_next(Site* s, int keys, const float* q, const float* k, const float* v, float* out) {
+  const Shape& shape = s->stack.shape();
+  AttentionInput in;
+  in.queries = 1, in.keys = keys, in.offset = keys - 1;
+  in.heads = in.kv_heads = shape.heads, in.head_dim = shape.head_dim;
+  in.q = q, in.k = k, in.v = v, in.keys_rotated = true;
+  in.q_stride = shape.width, in.k_stride = in.v_stride = shape.head_dim, in.head_stride = ptrdiff_t(keys) * shape.head_dim;
+  return attention(in, s->plan, {}, out, shape.width, nullptr, s->scratch);
+}
 // What the last pass needed beyond q, k, v and out, in floats.
 EXPORT size_t scratch_floats(const Site* s) { return s->scratch.floats.size(); }
 

@@ -15,8 +15,14 @@ before(async () => {
     const answers = {
       '/good.wasm': [200, 'application/wasm', wasm],
       '/page.wasm': [200, 'text/html', '\n<!doctype html><title>Home</title>'],
+      '/bytes.wasm': [200, 'application/octet-stream', wasm],
       '/cut.wasm': [200, 'application/wasm', wasm.subarray(0, wasm.length / 2)],
     };
+    if (request.url.startsWith('/broken')) { // the connection ends in the midst of the file
+      response.writeHead(200, { 'content-type': request.url.split('?')[1], 'content-length': wasm.length });
+      response.write(wasm.subarray(0, wasm.length / 2), () => response.destroy());
+      return;
+    }
     const [status, type, body] = answers[request.url] ?? [404, 'text/plain', 'not found'];
     response.writeHead(status, { 'content-type': type }).end(body);
   });
@@ -29,6 +35,7 @@ test('the file beside the module, an address, bytes, an ArrayBuffer, a compiled 
   const first = await load();
   const ways = [
     { wasmUrl: `${base}/good.wasm` },
+    { wasmUrl: `${base}/bytes.wasm` },
     { wasmUrl: new URL('../../dist/lengthwise.wasm', import.meta.url) },
     { wasmBinary: new Uint8Array(wasm) },
     { wasmBinary: new Uint8Array(wasm).buffer },
@@ -42,6 +49,14 @@ test('the file beside the module, an address, bytes, an ArrayBuffer, a compiled 
   for (const way of ways) assert.equal((await load(way)).encodings().length, first.encodings().length);
 });
 
+test('what a server calls WebAssembly is compiled while it comes: only that do browsers keep compiled', async (t) => {
+  const streaming = t.mock.method(WebAssembly, 'compileStreaming');
+  await load({ wasmUrl: `${base}/bytes.wasm` });
+  assert.equal(streaming.mock.callCount(), 0);
+  await load({ wasmUrl: `${base}/good.wasm` });
+  assert.equal(streaming.mock.callCount(), 1);
+});
+
 test('a page instead of the file is called a page (vitejs/vite#15929, huggingface/transformers.js#366)', async () => {
   await assert.rejects(load({ wasmUrl: `${base}/page.wasm` }), (error) => code('html')(error) && /HTML was returned/.test(error.message));
   await assert.rejects(load({ wasmBinary: Buffer.from('<!doctype html>') }), code('html'));
@@ -53,6 +68,7 @@ test('missing, cut off, foreign, unreachable', async () => {
   await assert.rejects(load({ wasmBinary: new Uint8Array(100) }), code('invalid'));
   await assert.rejects(load({ wasmBinary: new Uint8Array(0) }), code('invalid'));
   await assert.rejects(load({ wasmUrl: 'http://127.0.0.1:1/x.wasm' }), code('network'));
+  for (const type of ['application/wasm', 'text/plain']) await assert.rejects(load({ wasmUrl: `${base}/broken.wasm?${type}` }), code('network'));
   await assert.rejects(load({ wasmUrl: pathToFileURL('/nowhere/x.wasm') }), code('network'));
   await assert.rejects(load({ wasmBinary: 'text' }), TypeError);
   await assert.rejects(load({ wasmURL: 'x' }), TypeError);

@@ -152,8 +152,8 @@ export const en = {
     },
     growth: {
       title: 'How time and memory grow', lead: 'Recorded: causal attention, one head of 64, and what else grows. Dashed: the law, through the last point.',
-      curves: { full: 'full', window: 'window of 256', linear: 'linear', heads: 'heads', width: 'width of a head', model: 'model, training step' } as Record<string, string>,
-      by: { length: 'length', heads: 'heads', 'width of a head': 'width of a head', parameters: 'parameters' } as Record<string, string>,
+      curves: { full: 'full', window: 'window of 256', linear: 'linear', decode: 'one more token', heads: 'heads', width: 'width of a head', model: 'model, training step' } as Record<string, string>,
+      by: { length: 'length', 'tokens before': 'tokens before one more', heads: 'heads', 'width of a head': 'width of a head', parameters: 'parameters' } as Record<string, string>,
       time: 'time, ms', memory: 'memory beside', memoryAxis: 'memory beside inputs and output, KB', exponent: 'exponent', law: (exponent: number) => `law: ${exponent}`, numbers: 'Numbers',
     },
   },

@@ -147,8 +147,8 @@ export const zh: Strings = {
     },
     growth: {
       title: '时间与内存如何增长', lead: '记录所得：一个宽 64 的头的因果注意力，以及其他几项增长。虚线为规律，经过最后一点。',
-      curves: { full: '完整', window: '窗口 256', linear: '线性', heads: '头数', width: '头的宽度', model: '模型（训练一步）' },
-      by: { length: '长度', heads: '头数', 'width of a head': '头的宽度', parameters: '参数个数' },
+      curves: { full: '完整', window: '窗口 256', linear: '线性', decode: '再生成一个词元', heads: '头数', width: '头的宽度', model: '模型（训练一步）' },
+      by: { length: '长度', 'tokens before': '之前的词元数', heads: '头数', 'width of a head': '头的宽度', parameters: '参数个数' },
       time: '时间（毫秒）', memory: '额外内存', memoryAxis: '输入输出之外的内存（KB）', exponent: '指数', law: (exponent) => `规律：${exponent}`, numbers: '数据',
     },
   },
