@@ -9,7 +9,7 @@ import { moduleAddress, type EncodingModule } from './custom.js';
 import { withTexts, type AttentionOptions, type CatalogueTexts, type EncodingDescriptor, type EncodingFacts } from './engine.js';
 import { Encoding, type EncodingShape } from './encoding.js';
 import { revive } from './errors.js';
-import { LOAD_KEYS, locate, type LoadOptions, type WorkerOptions } from './load.js';
+import { LOAD_KEYS, locate, type LoadOptions, type Variant, type WorkerOptions } from './load.js';
 import { disposeKey, Handle } from './memory.js';
 import { GENERATE_KEYS, type GenerateOptions, type Precision } from './model.js';
 import type { EncodingSpec } from './spec.js';
@@ -31,7 +31,7 @@ export async function load(options: LoadOptions & WorkerOptions = {}): Promise<R
   const wasm = await locate(loadOptions);
   const station = startWorker({ createWorker });
   try {
-    return new RemoteLengthwise(station, await ask(station, () => station.workshop.load(wasm)));
+    return new RemoteLengthwise(station, wasm.variant, await ask(station, () => station.workshop.load(wasm)));
   } catch (error) {
     station.end();
     throw error;
@@ -41,13 +41,21 @@ export async function load(options: LoadOptions & WorkerOptions = {}): Promise<R
 /** One WebAssembly instance in a worker. */
 export class RemoteLengthwise {
   readonly #station: Station;
+  /** Which binary runs. */
+  readonly variant: Variant;
   /** How many threads compute, the worker's own among them. */
   readonly threads: number;
 
   /** @internal */
-  constructor(station: Station, threads: number) {
+  constructor(station: Station, variant: Variant, threads: number) {
     this.#station = station;
+    this.variant = variant;
     this.threads = threads;
+  }
+
+  /** Bytes of WebAssembly memory now, as {@link Lengthwise.memoryBytes}. */
+  memoryBytes(): Promise<number> {
+    return ask(this.#station, () => this.#station.workshop.memoryBytes());
   }
 
   encodings(): Promise<EncodingFacts[]>;

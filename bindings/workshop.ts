@@ -26,6 +26,10 @@ export class Workshop {
     return this.#lengthwise.threads;
   }
 
+  memoryBytes(): number {
+    return this.#lengthwise!.memoryBytes;
+  }
+
   encodings(): EncodingFacts[] {
     return this.#lengthwise!.encodings();
   }

@@ -155,6 +155,7 @@ test('the same objects in a worker', async () => {
   const local = await load({ variant: 'simd' });
   try {
     assert.deepEqual(await remote.encodings(), local.encodings());
+    assert.deepEqual([remote.variant, remote.threads, await remote.memoryBytes()], ['simd', 1, local.memoryBytes]);
     assert.deepEqual(await remote.encodings(texts), local.encodings(texts));
     const encoding = await remote.encoding('rope', { headDim: 8 });
     assert.deepEqual(await encoding.rotate([1, 2, 3, 4, 5, 6, 7, 8], 3), local.encoding('rope', { headDim: 8 }).rotate([1, 2, 3, 4, 5, 6, 7, 8], 3));
