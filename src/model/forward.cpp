@@ -230,23 +230,24 @@ void Transformer::reset_cache() {
   decoding_ = {};
 }
 
-// The plans cover a capacity that doubles; where tokens are read, the tokens that there are. Where a longer plan gives
-// cached tokens other numbers, their keys are made anew.
-Error Transformer::grow_cache(const int* tokens, int count) {
+// The plans cover a capacity that doubles; where tokens are read or counted, the tokens that there are. moved: cached tokens
+// have other numbers now.
+Error Transformer::grow_cache(const int* tokens, int count, bool& moved) {
   DecodingState& state = decoding_;
   const int cached = this->cached(), total = cached + count, planned = state.planned;
-  bool per_step = false, reads = false;
-  for (auto& stack : stacks_) per_step = per_step || stack.length_dependent(), reads = reads || stack.reads_tokens();
-  int capacity = reads ? total : total > planned ? std::max({total, 2 * planned, 64}) : planned;
+  bool per_step = false, reads = false, counts = false;
+  for (auto& stack : stacks_)
+    per_step = per_step || stack.length_dependent(), reads = reads || stack.reads_tokens(), counts = counts || stack.counts_tokens();
+  int capacity = reads || counts ? total : total > planned ? std::max({total, 2 * planned, 64}) : planned;
   if (capacity == planned && !per_step) return {};
   std::vector<int> all;
   if (reads) all = state.tokens, all.insert(all.end(), tokens, tokens + count);
   state.plans.resize(stacks_.size()), state.planned = 0;  // should a plan fail, none is to be trusted
-  bool moved = cached && !planned;
+  moved = cached && !planned;
   for (size_t s = 0; s < stacks_.size(); s++) {
     Plan& plan = state.plans[s];
     std::vector<double> before;
-    if (opens(stacks_[s].doors(), Door::ids) && cached) before.assign(plan.positions.begin(), plan.positions.begin() + cached);
+    if (opens(stacks_[s].doors(), Door::ids) && cached && planned) before.assign(plan.positions.begin(), plan.positions.begin() + cached);
     Error e = stacks_[s].plan(capacity, total, nullptr, plan, all.data());
     if (e && capacity > total) e = stacks_[s].plan(capacity = total, total, nullptr, plan, all.data());  // a table may end here
     if (e) return e;
@@ -262,12 +263,6 @@ Error Transformer::grow_cache(const int* tokens, int count) {
   if (capacity == planned) return {};
   for (auto& terms : state.contents)
     for (auto& term : terms) if (!term->begin(capacity)) return out_of_memory("the content term", 8.0 * capacity);
-  if (moved) {
-    std::vector<int> old = std::move(state.tokens);
-    state.tokens.clear(), state.tail.clear();
-    for (auto& cache : state.layers) cache.clear();
-    return feed(old.data(), int(old.size()), nullptr);
-  }
   return {};
 }
 
@@ -279,13 +274,17 @@ bool Transformer::jumps(int before, int now) const {
 Error Transformer::feed(const int* tokens, int count, float* out) {
   if (Error e = check_count(count, 1)) return e;
   if (Error e = check_tokens(tokens, count)) return e;
-  if (cached() && jumps(cached(), cached() + count)) {
+  const int before = cached();
+  bool moved = before && jumps(before, before + count);
+  if (!moved) if (Error e = grow_cache(tokens, count, moved)) return e;
+  if (moved) {  // all that is cached is made anew, together with what comes
     std::vector<int> all = std::move(decoding_.tokens);
     all.insert(all.end(), tokens, tokens + count);
     reset_cache();
-    return feed(all.data(), int(all.size()), out);
+    const Error e = feed(all.data(), int(all.size()), out);
+    if (e) decoding_.tokens.assign(all.begin(), all.begin() + before), decoding_.planned = 0;  // next time
+    return e;
   }
-  if (Error e = grow_cache(tokens, count)) return e;
   Pass pass{1, count, count, cached(), &decoding_};
   if (Error e = reserve(count, 0, false)) return e;
   Activations& a = activations_;

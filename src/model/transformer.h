@@ -134,7 +134,7 @@ class Transformer {
   Error attend(int layer, const Activations::Layer& a, const Pass& pass);
   void embed(const int* tokens, const Pass& pass, float* x);
   AttentionInput attention_input(const Activations::Layer& a, int first_row, int length) const;
-  Error grow_cache(const int* tokens, int count);
+  Error grow_cache(const int* tokens, int count, bool& moved);
   bool jumps(int before, int now) const;
 
   ModelConfig config_;

@@ -151,6 +151,8 @@ class Encoding {
 
   // Whether it looks at which tokens there are: `tokens` [n] below; nullptr for the others.
   virtual bool reads_tokens() = 0;
+  // Whether the ids that it hands out in evaluation depend on how many tokens there are.
+  virtual bool counts_tokens() = 0;
   // ids: changes positions in place. random != nullptr while training (draw anew), nullptr in evaluation.
   virtual void ids(std::span<double> positions, const int* tokens, Random* random) = 0;
   // ids, remapping distance: how many zones (0: none); a zone's numbers, sized already. Positions increase.
@@ -226,6 +228,7 @@ class Adapter : public Encoding {
   bool reads_tokens() override {
     if constexpr (requires { e_.reads_tokens(); }) return e_.reads_tokens(); else return IdsByToken<E> || InputByToken<E> || PatternByToken<E>;
   }
+  bool counts_tokens() override { if constexpr (requires { e_.counts_tokens(); }) return e_.counts_tokens(); else return false; }
   void ids(std::span<double> p, const int* t, Random* r) override {
     if constexpr (IdsByToken<E>) e_.ids(p, t, r); else if constexpr (HandsOutIds<E>) e_.ids(p, r);
   }

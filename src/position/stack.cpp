@@ -233,6 +233,11 @@ bool Stack::reads_tokens() const {
   return false;
 }
 
+bool Stack::counts_tokens() const {
+  for (auto& e : encodings_) if (e->counts_tokens()) return true;
+  return false;
+}
+
 Encoding* Stack::mixer() const {
   for (auto& e : encodings_) if (e->mixes()) return e.get();
   return nullptr;

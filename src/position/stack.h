@@ -39,6 +39,7 @@ class Stack {
   bool jumps(int before, int now) const;  // what is cached must be made anew
   bool linear() const;               // attention is linear
   bool reads_tokens() const;         // each sequence has a plan of its own
+  bool counts_tokens() const;        // ids depend on how many tokens there are
   Encoding* mixer() const;           // the encoding that mixes neighbours into the input, or nullptr
   bool draws() const;                // in training the numbers of tokens are drawn anew each time
   const Shape& shape() const { return shape_; }

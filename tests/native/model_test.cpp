@@ -47,7 +47,8 @@ std::vector<std::string> specs() {
                         "rectified:window=4:leaky=true+alibi", "chunked:length=8:chunk=5+rope+t5", "shifted:shift=5:window=2+rope:pairing=half",
                         "digits:digit=1;2;5:offset=3+sinusoidal", "bilevel:separator=3:rows=4+rope:learned=true", "bilevel:separator=2+alibi|cope",
                         "conditional+rope", "sparse:at=2;5+alibi", "global:at=3;7+window:width=2", "rope|global:at=1", "rope+linear_attention", "linear_attention+sinusoidal|rope", "dynamic_ntk+linear_attention",
-                        "grid:columns=3:rows=2:text=2+rope"})
+                        "grid:columns=3:rows=2:text=2+rope",
+                        "random_sorted+rope", "random_sorted:evaluation=evenly+sinusoidal", "random_linspace:evaluation=fresh+alibi"})
     all.push_back(s);
   return all;
 }
@@ -146,7 +147,6 @@ TEST_CASE("model: gradients of every kind of layer") {
 
 TEST_CASE("model: decoding with a cache equals one pass, in any chunking, for every encoding") {
   for (auto& spec : specs()) for (int trained : {24, 13}) {
-    if (spec.starts_with("random_sorted")) continue;  // its numbers depend on how many there are, by definition
     CAPTURE(spec);
     ModelConfig c = small(spec);
     c.trained_length = trained;
@@ -155,8 +155,8 @@ TEST_CASE("model: decoding with a cache equals one pass, in any chunking, for ev
     auto model = make(c);
     auto tokens = some_tokens(21, c.vocabulary);
     std::vector<float> whole(21 * c.vocabulary), last(c.vocabulary);
-    // Frequencies or vectors that depend on the length: each prefix has logits of its own.
-    bool per_length = model->stack(0).length_dependent() || spec.find("interpolate") != spec.npos;
+    // Numbers, frequencies or vectors that depend on the length: each prefix has logits of its own.
+    bool per_length = model->stack(0).counts_tokens() || model->stack(0).length_dependent() || spec.find("interpolate") != spec.npos;
     const Error refused = model->logits_of(tokens.data(), 21, whole.data());
     if (refused && trained < 21 && spec.starts_with("learned")) continue;
     REQUIRE_MESSAGE(!refused, refused.text);
@@ -171,6 +171,22 @@ TEST_CASE("model: decoding with a cache equals one pass, in any chunking, for ev
         for (int v = 0; v < c.vocabulary; v++) CHECK(last[v] == doctest::Approx(whole[(at - 1) * c.vocabulary + v]).epsilon(2e-4));
       }
     }
+  }
+}
+
+TEST_CASE("model: tokens that are refused leave the cache as it was") {
+  for (const char* spec : {"random_sorted:max=40+rope", "learned+rope", "random_sorted:max=40+sinusoidal|rope"}) {
+    CAPTURE(spec);
+    ModelConfig c = small(spec);
+    c.trained_length = 40;
+    auto model = make(c);
+    const auto tokens = some_tokens(60, c.vocabulary);
+    std::vector<float> whole(60 * c.vocabulary), last(c.vocabulary);
+    REQUIRE(!model->feed(tokens.data(), 20, last.data()));
+    for (int again = 0; again < 2; again++) CHECK(bool(model->feed(tokens.data() + 20, 30, last.data())));
+    REQUIRE(!model->feed(tokens.data() + 20, 3, last.data()));
+    REQUIRE(!model->logits_of(tokens.data(), 23, whole.data()));
+    for (int v = 0; v < c.vocabulary; v++) CHECK(last[v] == doctest::Approx(whole[22 * c.vocabulary + v]).epsilon(2e-4));
   }
 }
 

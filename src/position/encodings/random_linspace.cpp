@@ -31,6 +31,7 @@ struct RandomLinspace {
   RandomLinspace(const Options& o, const Shape&)
       : max_(o.integer("draw") ? o["max"] : 0), fresh_(o.integer("evaluation") == 1), seed_(uint64_t(o["seed"])) {}
 
+  bool counts_tokens() const { return fresh_; }
   void ids(std::span<double> positions, Random* random) const {
     const double N = double(positions.size());
     Random evaluation(seed_);

@@ -1,6 +1,7 @@
 // Randomised positions (door: ids); wraps any encoding. Ruoss et al. 2023, arXiv:2305.16843.
 //   training: N numbers drawn from 0 … max − 1 without replacement, sorted, drawn anew each time
 //   evaluation: fresh: drawn in the same way from `seed`, so the same N gives the same numbers; evenly: ⌊i·max/N⌋
+//   Where N grows, as in decoding, the numbers of all tokens change, and all that was cached is computed anew.
 // The numbers replace whatever the tokens carried. max 1 … 2²⁰; more than max tokens are refused.
 #include "position/catalogue.h"
 
@@ -33,6 +34,7 @@ struct RandomSorted {
             std::to_string(max_)};
   }
 
+  bool counts_tokens() const { return true; }
   void ids(std::span<double> positions, Random* random) const {
     const uint32_t count = uint32_t(positions.size());
     Random evaluation(seed_);
