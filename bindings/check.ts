@@ -20,7 +20,7 @@ export function count(name: string, value: unknown, most = MOST): number {
 export function finite(name: string, value: unknown, least = -Infinity, most = Infinity): number {
   if (typeof value !== 'number') throw new TypeError(`${name} must be a number, not ${describe(value)}`);
   if (!Number.isFinite(value) || value < least || value > most) {
-    const range = least === -Infinity && most === Infinity ? 'finite' : `from ${least} to ${most}`;
+    const range = most < Infinity ? `from ${least} to ${most}` : least > -Infinity ? `finite and at least ${least}` : 'finite';
     throw new RangeError(`${name} is ${value}; it must be ${range}`);
   }
   return value;

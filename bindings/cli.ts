@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // The command line: results on stdout, progress and errors on stderr; exit code 1 for a failure, 2 for wrong usage.
 
+import { createRequire } from 'node:module';
 import { Command, CommanderError } from 'commander';
 import { auditCommand } from './cli/audit.js';
 import { compareCommand } from './cli/compare.js';
@@ -10,6 +11,7 @@ import { lossCommand } from './cli/loss.js';
 import { showCommand } from './cli/show.js';
 
 const program = new Command('lengthwise')
+  .version(createRequire(import.meta.url)('../package.json').version)
   .description('Trains tiny transformers at a short length and shows, measured, how each position encoding behaves past it.')
   .addHelpText('after', `
 Every command has examples in its own help: lengthwise <command> --help

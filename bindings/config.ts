@@ -22,6 +22,7 @@ export interface ModelConfig {
   trainedLength?: number;
   norm?: 'rms' | 'layer';
   normEpsilon?: number;
+  /** In the feed-forward layer: gelu in its tanh form (default), or swiglu. */
   activation?: 'gelu' | 'swiglu';
   /** The output head is the embedding (default true). */
   tied?: boolean;

@@ -82,6 +82,7 @@ function nativeDefinition(core: Core, definition: EncodingDefinition<any>): Nati
     const given: unknown = definition[door];
     if (given !== undefined && typeof given !== 'function') throw new TypeError(`${name}:${door} must be a function, not ${check.describe(given)}`);
   }
+  if (definition.pairs !== undefined && !definition.rotation) throw new TypeError(`${name} has pairs but no rotation; allowed: pairs beside rotation`);
   if (definition.bias && definition.biasAt) throw new TypeError(`${name} has both bias and biasAt; allowed: one of them`);
   // Methods of a class are not its own properties, and may want their object.
   const doors = Object.fromEntries(FUNCTIONS.map((door) => [door, definition[door]?.bind(definition)]));

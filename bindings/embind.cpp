@@ -76,7 +76,7 @@ class Encoder {
     in.integer("present", present, 0, 1 << 24, now);
     if (in.error()) return in.error().text;
     if (stack_.reads_tokens() && tokens_.size() != size_t(n))
-      return "tokens has " + number_text(double(tokens_.size())) + " entries; allowed with '" + stack_.spec() +
+      return (tokens_.size() ? "tokens has " + number_text(double(tokens_.size())) + " entries" : std::string("tokens are missing")) + "; allowed with '" + stack_.spec() +
              "', which looks at which tokens there are (setTokens, --tokens): " + number_text(n);
     Error e = positions ? stack_.plan(std::span<const double>(at<double>(positions), n), now, nullptr, plan_, tokens_.data())
                         : stack_.plan(n, now, nullptr, plan_, tokens_.data());

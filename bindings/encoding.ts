@@ -111,6 +111,7 @@ export class Encoding extends Handle<NativeEncoder> {
     try {
       succeed(this.native.plan(0, 1, 0));
       this.#description = JSON.parse(this.native.describe());
+      if (this.#description.readsTokens) succeed(this.native.tokens(0, 0)); // from now on they are the caller's
     } catch (error) {
       this.dispose();
       throw error;

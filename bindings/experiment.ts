@@ -216,7 +216,7 @@ function plans(options: ExperimentOptions): RunPlan[] {
   const task = check.choice('task', options.task ?? 'text', ['text', 'copy', 'recall']);
   const trainLength = check.integer('trainLength', options.trainLength ?? 64, SHORTEST[task], check.MOST);
   const testLengths = options.testLengths === undefined ? [1, 2, 4, 8].map((times) => times * trainLength)
-    : check.list('testLengths', options.testLengths, 'lengths').map((length, i) => check.count(`testLengths[${i}]`, length));
+    : [...new Set(check.list('testLengths', options.testLengths, 'lengths').map((length, i) => check.count(`testLengths[${i}]`, length)))];
   if (testLengths.length === 0) throw new RangeError('testLengths is empty; at least one length is needed');
   const common = {
     task, trainLength, testLengths,

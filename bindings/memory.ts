@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 // Lending arrays to the core: copied into WebAssembly memory for the length of one call, results copied out.
 
 import type { Core } from './core.js';

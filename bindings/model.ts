@@ -38,7 +38,7 @@ export class Model extends Handle<NativeModel> {
   readonly config: Readonly<ModelRequest>;
   readonly #tensors: readonly NamedTensor[];
   #generation = { ended: '' }; // the latest, and why it cannot go on
-  #trainings = 0;
+  #trainer = { ended: '' };    // likewise
   #precision: Precision = 'f32';
   #saved: SavedTraining | undefined;             // from the file, until a trainer is made
   #training: Required<TrainOptions> | undefined; // of the trainer there is
@@ -61,7 +61,7 @@ export class Model extends Handle<NativeModel> {
   static load(core: Core, file: Uint8Array): Model {
     const { config, tensors, training } = readModelFile(file);
     // What a file asks for and the core refuses is the file's fault.
-    const native = fileFault('the model file cannot be right', () => made(core.Model.make(config, 0), core));
+    const native = fileFault('the model file cannot be right, unless its encoding is one of yours that is to be registered first', () => made(core.Model.make(config, 0), core));
     const model = new Model(core, native);
     try {
       model.#fill(tensors);
@@ -165,10 +165,11 @@ export class Model extends Handle<NativeModel> {
     }
     this.#saved = undefined;
     this.#training = { ...request, seed };
-    const training = ++this.#trainings;
+    this.#trainer.ended = 'another trainer was made for this model';
+    const own = this.#trainer = { ended: '' };
     return new Trainer(this.#core, this.config, () => {
       const { native } = this;
-      if (training !== this.#trainings) throw new Error('another trainer was made for this model: this one cannot go on');
+      if (own.ended) throw new Error(`${own.ended}: this trainer cannot go on`);
       return native;
     }, () => void this.#endGeneration('the model was trained'));
   }
@@ -192,7 +193,7 @@ export class Model extends Handle<NativeModel> {
     succeed(native.quantise(bits));
     this.#endGeneration('the model was quantized');
     this.#saved = this.#training = undefined;
-    this.#trainings++;
+    this.#trainer.ended = 'the model was quantized';
     this.#precision = PRECISIONS[bits]!;
   }
 

@@ -167,12 +167,20 @@ function mirror(station: Station, remote: Remote<Encoding>): RemoteEncoding {
   const far = remote as unknown as Record<string, ((...args: unknown[]) => Promise<unknown>) & Promise<unknown>>;
   const near = {};
   for (const [name, { value }] of [Handle, Encoding].flatMap((c) => Object.entries(Object.getOwnPropertyDescriptors(c.prototype)))) {
-    if (name === 'constructor' || name === 'native' || name === 'dispose') continue;
+    if (['constructor', 'native', 'dispose', 'rotate'].includes(name)) continue;
     const method = { value: (...args: unknown[]) => ask(station, () => far[name]!(...args)) };
     Object.defineProperty(near, name, typeof value === 'function' ? method : { get: () => ask(station, () => far[name]!) });
   }
   const dispose = { value: () => release(station, () => remote.dispose()) };
-  return Object.defineProperties(near, { dispose, [disposeKey]: dispose }) as RemoteEncoding;
+  return Object.defineProperties(near, { dispose, [disposeKey]: dispose, rotate: { value: rotate } }) as RemoteEncoding;
+
+  // The worker has a copy of x.
+  async function rotate(...[x, positions, options]: Parameters<Encoding['rotate']>): Promise<Float32Array> {
+    const result = await ask(station, () => far.rotate!(x, positions, options)) as Float32Array;
+    if (!options?.inPlace) return result;
+    (x as Float32Array).set(result);
+    return x as Float32Array;
+  }
 }
 
 /** Where the worker has been ended nothing is left to dispose of. */

@@ -33,7 +33,7 @@ export interface RopeConfigOptions {
 }
 
 type Json = Record<string, unknown>;
-interface Source { config: Json; block: Json; where: string; headDim: number; original: number | undefined }
+interface Source { config: Json; block: Json; where: string; headDim: number; original: number | undefined; layerType: string | undefined }
 
 // Model types whose code in transformers turns neighbours together; tests/oracle/compare_public.py asks that code.
 const INTERLEAVED = [
@@ -48,14 +48,57 @@ const CORRECTED = [
   'minicpm3', 'mistral4', 'mistral_large4', 'youtu',
 ];
 
+// Whose layers with full attention do not turn, where others slide.
+const FULL_UNTURNED = ['cohere2', 'exaone4', 'exaone_moe'];
+
+// Known to have other positions, or none.
+const NOT_TURNING = [
+  'albert', 'bart', 'bert', 'biogpt', 'bloom', 'ctrl', 'deberta', 'deberta-v2', 'distilbert', 'electra', 'gpt2', 'gpt_bigcode', 'gpt_neo', 'mamba', 'mamba2',
+  'mbart', 'mpt', 'mt5', 'openai-gpt', 'opt', 'roberta', 'rwkv', 't5', 'transfo-xl', 'whisper', 'xglm', 'xlm-roberta', 'xlnet',
+];
+
+/** What the class of a model in transformers sets where its config is silent, and configs leave out what equals it. */
+interface Defaults {
+  /** rope_theta; null: releases differ. */
+  theta?: number | null;
+  /** rope_theta of sliding layers. */
+  local?: number;
+  headDim?: number;
+  /** Share of a head that turns, or how many dimensions. */
+  fraction?: number;
+  rotaryDim?: number;
+  /** Every so many layers one has full attention. */
+  every?: number;
+}
+// From the configuration classes of transformers 4.57 and 5.24.
+const DEFAULTS: Record<string, Defaults> = {
+  apertus: { theta: 12e6 }, bitnet: { theta: 5e5 }, codegen: { rotaryDim: 64 }, cohere: { theta: null }, cohere2: { every: 4 }, csm: { theta: 5e5 },
+  deepseek_v2: { headDim: 64 }, deepseek_v3: { headDim: 64 }, emu3: { theta: 1e6 }, ernie4_5: { theta: 5e5, headDim: 128 }, ernie4_5_moe: { theta: 5e5 },
+  evolla: { theta: 5e5 }, exaone: { theta: 5e5 }, exaone4: { every: 4 }, exaone_moe: { every: 4 }, falcon_h1: { theta: null }, flex_olmo: { theta: 5e5 },
+  fuyu: { theta: 25e3, fraction: 0.5 }, gemma: { headDim: 256 }, gemma2: { headDim: 256 }, gemma3: { theta: 1e6, local: 1e4, headDim: 256, every: 6 },
+  gemma3n: { theta: 1e6, local: 1e4, headDim: 256, every: 5 }, glm: { headDim: 128, fraction: 0.5 }, glm4: { headDim: 128, fraction: 0.5 },
+  glm4_moe: { fraction: 0.5 }, gpt_neox: { fraction: 0.25 }, gpt_oss: { theta: 15e4, headDim: 64 }, gptj: { rotaryDim: 64 },
+  helium: { theta: 1e5, headDim: 128 }, lfm2: { theta: 1e6 }, llama4: { theta: 5e5, headDim: 128 }, longcat_flash: { theta: 1e7, headDim: 64 },
+  minimax: { theta: 1e6 }, mixtral: { theta: 1e6 }, mllama: { theta: 5e5 }, modernbert: { theta: 16e4, local: 1e4, every: 3 },
+  'modernbert-decoder': { theta: 16e4, local: 1e4, every: 3 }, moonshine: { fraction: 0.9 }, nemotron: { fraction: 0.5 }, olmo3: { theta: null },
+  persimmon: { theta: null, fraction: 0.5 }, phi: { fraction: 0.5 }, phimoe: { theta: 1e6 }, qwen2_5_omni: { theta: 1e6 }, qwen2_5_vl: { theta: 1e6 },
+  qwen2_vl: { theta: 1e6 }, qwen3: { headDim: 128 }, qwen3_next: { headDim: 256, fraction: 0.25 }, qwen3_omni_moe: { theta: 1e6 },
+  qwen3_vl: { theta: null, headDim: 128 }, qwen3_vl_moe: { theta: null }, recurrent_gemma: { fraction: 0.5 }, seed_oss: { headDim: 128 },
+  smollm3: { theta: 2e6 }, stablelm: { fraction: 0.25 }, vaultgemma: { headDim: 256 },
+};
+
 /** A word of a config. What is no text is put into words: converting it may throw. */
 const word = (value: unknown) => (typeof value === 'string' ? value : check.describe(value));
 
-const isOneOf = (types: string[], config: Json) => types.includes(word(config.model_type).replace(/_text$/, ''));
+const family = (config: Json) => word(config.model_type).replace(/_text(_model)?$/, '');
+const isOneOf = (types: string[], config: Json) => types.includes(family(config));
+const isModernBert = (config: Json) => family(config).startsWith('modernbert');
+const defaultsOf = (config: Json): Defaults => (Object.hasOwn(DEFAULTS, family(config)) ? DEFAULTS[family(config)]! : {});
 
 /**
  * Reads `rope_parameters`, `rope_scaling`, `rope_theta`, `partial_rotary_factor`, `rotary_dim`, `rotary_pct` and their like.
- * null, an empty block and 'default' all mean plain rotation. `mscale` and `mscale_all_dim` count only together for
+ * null, an empty block and 'default' all mean plain rotation; what is left out is what models of that `model_type` take,
+ * else a base of 10000 and heads that turn as a whole. `mscale` and `mscale_all_dim` count only together for
  * the gain, as in transformers. For models with a separate rotary part (`qk_rope_head_dim`) the shape is that part.
  * @throws RangeError when something needed is missing, unknown, or said twice and differently; TypeError for a wrong kind.
  */
@@ -71,48 +114,56 @@ export function ropeFromConfig(config: object, options: RopeConfigOptions = {}):
   return first;
 }
 
-/** The same for each layer, in order: by `layer_types`, by `sliding_window_pattern` (every n-th is full), or all alike. */
+/**
+ * The same for each layer, in order: by `layer_types`, by `sliding_window_pattern` or `global_attn_every_n_layers` (every
+ * n-th is full), or all alike. A layer that does not turn has the encoding 'nope'.
+ */
 export function ropeLayersFromConfig(config: object, options: Omit<RopeConfigOptions, 'layerType'> = {}): RopeConfig[] {
   check.keys('ropeLayersFromConfig options', options, ['pairing']);
   const own = textPart(record('config', config));
-  const layers = layersOf(own, options);
-  const turning = turningLayers(own, layers.length); // Llama 4, SmolLM3: some layers have no positions
+  const kinds = layerKinds(own);
+  const apart = layerTypes(own).length > 0 || Array.isArray(own.layer_types);
+  const layers = kinds.map((layerType) => ropeFromConfig(own, apart ? { ...options, layerType } : options));
+  const turning = turningLayers(own, kinds);
   return layers.map((layer, i) => (turning[i] ? layer : { ...layer, encoding: { name: 'nope' } }));
 }
 
-// no_rope_layers says 1 where a layer turns; no_rope_layer_interval n: every n-th layer does not.
-function turningLayers(own: Json, count: number): boolean[] {
-  const given = own.no_rope_layers;
-  const interval = size(own, ['no_rope_layer_interval']);
+// Llama 4, SmolLM3: no_rope_layers says 1 where a layer turns; no_rope_layer_interval n: every n-th layer does not.
+function turningLayers(own: Json, kinds: string[]): boolean[] {
+  const given = own.no_rope_layers, count = kinds.length;
   if (Array.isArray(given) && given.length) {
     check.exactly('no_rope_layers', given.length, count, `${count} layers`);
     return given.map((turns) => check.choice('no_rope_layers', typeof turns === 'object' ? turns : String(Number(turns)), ['0', '1']) === '1');
   }
-  return Array.from({ length: count }, (_, i) => !interval || (i + 1) % interval !== 0);
+  if (isOneOf(FULL_UNTURNED, own) && own.sliding_window !== null) return kinds.map((kind) => kind === 'sliding_attention');
+  const interval = size(own, ['no_rope_layer_interval']);
+  return kinds.map((_, i) => !interval || (i + 1) % interval !== 0);
 }
 
-function layersOf(own: Json, options: Omit<RopeConfigOptions, 'layerType'>): RopeConfig[] {
-  const types = own.layer_types;
+function layerKinds(own: Json): string[] {
+  const types = own.layer_types, count = size(own, ['num_hidden_layers', 'n_layer']);
   if (Array.isArray(types)) {
-    const count = size(own, ['num_hidden_layers', 'n_layer']);
     if (count !== undefined) check.exactly('layer_types', types.length, count, `${count} layers`);
-    return types.map((layerType) => ropeFromConfig(own, { ...options, layerType: word(layerType) }));
+    return types.map(word);
   }
   const layers = Array.from({ length: check.count('num_hidden_layers', own.num_hidden_layers ?? own.n_layer, 4096) }, (_, i) => i);
-  if (layerTypes(own).length === 0) return layers.map(() => ropeFromConfig(own, options));
-  const period = check.count('sliding_window_pattern', own.sliding_window_pattern);
-  return layers.map((i) => ropeFromConfig(own, { ...options, layerType: (i + 1) % period ? 'sliding_attention' : 'full_attention' }));
+  const period = size(own, ['sliding_window_pattern', 'global_attn_every_n_layers']) ?? defaultsOf(own).every;
+  if (period === undefined && layerTypes(own).length) throw new RangeError('sliding_window_pattern is missing; this config tells layers apart, but not which is which');
+  const first = own.global_attn_every_n_layers !== undefined || isModernBert(own); // which counts from the first layer
+  return layers.map((i) => (period === undefined || (first ? i : i + 1) % period === 0 ? 'full_attention' : 'sliding_attention'));
 }
 
 function read(config: Json, block: Json, where: string, options: RopeConfigOptions): RopeConfig {
   const heads = size(config, ['num_attention_heads', 'n_head']);
   const width = size(config, ['hidden_size', 'n_embd']);
-  const headDim = size(config, ['qk_rope_head_dim']) ?? size(config, ['head_dim']) ?? derived(width, heads);
+  const usual = config.head_dim === undefined ? defaultsOf(config).headDim : undefined; // null: by width
+  const headDim = size(config, ['qk_rope_head_dim']) ?? size(config, ['head_dim']) ?? usual ?? derived(width, heads);
   const original = size(block, ['original_max_position_embeddings'], where) ?? size(config, ['original_max_position_embeddings']);
-  const source: Source = { config, block, where, headDim, original };
+  const source: Source = { config, block, where, headDim, original, layerType: options.layerType };
+  if (isOneOf(NOT_TURNING, config)) throw new RangeError(`model_type is '${word(config.model_type)}'; allowed: a config of a model that rotates`);
   if (config.alibi === true) throw new RangeError('alibi is true; allowed: a config of a model that rotates');
   const kind = config.position_embedding_type;
-  if (kind !== undefined && kind !== null && !/^(rope|rotary)$/.test(word(kind))) {
+  if (kind !== undefined && kind !== null && !/^(rope|rotary)$/.test(word(kind)) && !isModernBert(config)) { // whose files say 'absolute'
     throw new RangeError(`position_embedding_type is ${check.describe(kind)}; allowed: a config of a model that rotates, 'rope' or 'rotary'`);
   }
   const type = typeOf(block, where);
@@ -124,7 +175,8 @@ function read(config: Json, block: Json, where: string, options: RopeConfigOptio
   if (rotaryDim !== headDim) encoding.fraction = rotaryDim / headDim;
   const shape: EncodingShape = { headDim };
   if (heads !== undefined) shape.heads = heads;
-  const kvHeads = size(config, ['num_key_value_heads']);
+  const one = config.multi_query === true && config.new_decoder_architecture !== true; // Falcon
+  const kvHeads = size(config, ['num_key_value_heads']) ?? (one ? 1 : size(config, ['num_kv_heads']));
   if (kvHeads !== undefined && heads !== undefined) shape.kvHeads = kvHeads;
   const trained = original ?? size(config, ['max_position_embeddings', 'n_positions']);
   if (trained !== undefined) shape.trainedLength = trained;
@@ -132,7 +184,7 @@ function read(config: Json, block: Json, where: string, options: RopeConfigOptio
 }
 
 // Inside or at the top; a block for one type of layer may differ from what the top says of all.
-function thetaOf({ config, block, where }: Source): number {
+function thetaOf({ config, block, where, layerType }: Source): number {
   const found: [string, number][] = [];
   const note = (name: string, value: number | undefined) => { if (value !== undefined) found.push([name, value]); };
   note(`${where}.rope_theta`, number(block, ['rope_theta'], where));
@@ -141,7 +193,10 @@ function thetaOf({ config, block, where }: Source): number {
   for (const [name, value] of others) {
     if (value !== first![1]) throw new RangeError(`${first![0]} is ${first![1]} and ${name} is ${value}; allowed: both alike, or one of them`);
   }
-  return first?.[1] ?? 10000;
+  if (first) return first[1];
+  const { theta, local } = defaultsOf(config);
+  if (theta === null) throw new RangeError(`rope_theta is missing; models of type '${family(config)}' had different ones before and after transformers 5`);
+  return (layerType === 'sliding_attention' ? local : undefined) ?? theta ?? 10000;
 }
 
 // M-RoPE gives each coordinate a section of the pairs.
@@ -227,6 +282,9 @@ function rotaryDimOf({ config, block, where, headDim }: Source): number {
   for (const [name, dim] of others) {
     if (dim !== first![1]) throw new RangeError(`${first![0]} and ${name} give ${first![1]} and ${dim} rotary dimensions; allowed: the same`);
   }
+  const { fraction, rotaryDim } = defaultsOf(config);
+  if (!first && fraction !== undefined) return share(headDim, fraction);
+  if (!first && rotaryDim !== undefined) return Math.min(rotaryDim, headDim);
   if (first && (first[1] < 2 || first[1] > headDim)) throw new RangeError(`${first[0]} gives ${first[1]} rotary dimensions; allowed: 2 to head_dim (${headDim})`);
   return first?.[1] ?? headDim;
 }
@@ -239,9 +297,9 @@ function blocks(config: Json, layerType: string | undefined): { block: Json; whe
   if (types.length && !types.includes(layerType ?? '')) {
     throw new RangeError(`layerType is ${layerType === undefined ? 'missing' : `'${layerType}'`}; this config tells apart ${types.join(', ')}`);
   }
-  if (layerType === 'sliding_attention' && config.rope_local_base_freq !== undefined) {
-    return [{ block: { rope_theta: config.rope_local_base_freq }, where: 'rope_local_base_freq' }]; // Gemma 3: no scaling here
-  }
+  const local = nestedKey(config) ? undefined : localTheta(config);
+  if (layerType === 'sliding_attention' && local) return [{ block: { rope_theta: config[local] ?? defaultsOf(config).local }, where: local }]; // no scaling here
+  if (layerType === 'full_attention' && isModernBert(config) && local) return [{ block: { rope_theta: config.global_rope_theta ?? defaultsOf(config).theta }, where: 'global_rope_theta' }];
   const found = ['rope_parameters', 'rope_scaling'].filter((key) => config[key] !== undefined && config[key] !== null).map((key) => {
     const all = record(key, config[key]);
     return nestedTypes(all).length ? { block: record(`${key}.${layerType}`, all[layerType!]), where: `${key}.${layerType}` } : { block: all, where: key };
@@ -251,11 +309,18 @@ function blocks(config: Json, layerType: string | undefined): { block: Json; whe
 
 /** Layer types that turn differently; empty when all turn alike. */
 function layerTypes(config: Json): string[] {
-  for (const key of ['rope_parameters', 'rope_scaling']) {
-    const types = typeof config[key] === 'object' && config[key] ? nestedTypes(config[key] as Json) : [];
-    if (types.length) return types;
-  }
-  return config.rope_local_base_freq === undefined ? [] : ['full_attention', 'sliding_attention'];
+  const nested = nestedKey(config);
+  if (nested) return nestedTypes(config[nested] as Json);
+  return localTheta(config) ? ['full_attention', 'sliding_attention'] : [];
+}
+
+const nestedKey = (config: Json) => ['rope_parameters', 'rope_scaling']
+  .find((key) => typeof config[key] === 'object' && config[key] && nestedTypes(config[key] as Json).length);
+
+/** The key that tells the base of sliding layers, where they have one of their own. */
+function localTheta(config: Json): string | undefined {
+  const said = ['rope_local_base_freq', 'local_rope_theta'].find((key) => config[key] !== undefined && config[key] !== null);
+  return said ?? (defaultsOf(config).local === undefined ? undefined : isModernBert(config) ? 'local_rope_theta' : 'rope_local_base_freq');
 }
 
 const nestedTypes = (block: Json) => Object.keys(block).filter((key) => typeof block[key] === 'object' && block[key] !== null && !Array.isArray(block[key]));

@@ -3,7 +3,7 @@
 import { modelRequest, trainRequest, type ModelConfig, type TrainOptions } from './config.js';
 import type { Core, NativeRun } from './core.js';
 import { importEncoding, register, type EncodingDefinition } from './custom.js';
-import { errorFrom, made, succeed } from './errors.js';
+import { errorFrom, made, sendable, succeed } from './errors.js';
 import { loadCore, type LoadOptions } from './load.js';
 import { borrow, readFloats } from './memory.js';
 import { breathe, takeBreath } from './pause.js';
@@ -80,7 +80,7 @@ export class Bench {
     this.#options = options;
     this.#own = own;
     this.#text = text;
-    await this.#load();
+    await this.#load().catch((error) => { throw sendable(error); });
   }
 
   async #load(): Promise<void> {

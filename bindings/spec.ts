@@ -23,7 +23,7 @@ export function specText(spec: EncodingSpec): string {
   }
   if (typeof spec !== 'object' || spec === null) throw new TypeError(`encoding must be a string, an object or an array of these, not ${describe(spec)}`);
   const { name, ...options } = spec as EncodingTerm;
-  return [word('name', name), ...Object.entries(options).map(([key, value]) => `${word('an option', key)}=${optionText(key, value)}`)].join(':');
+  return [word('the name', name), ...Object.entries(options).map(([key, value]) => `${word('an option', key)}=${optionText(key, value)}`)].join(':');
 }
 
 /** The core has a limit of its own for each layer; this one keeps texts beyond memory away from it. */
@@ -33,7 +33,7 @@ function bounded(spec: string): string {
 }
 
 function word(what: string, text: unknown): string {
-  if (typeof text !== 'string') throw new TypeError(`the ${what} of an encoding must be a string, not ${describe(text)}`);
+  if (typeof text !== 'string') throw new TypeError(`${what} of an encoding must be a string, not ${describe(text)}`);
   if (!/^[A-Za-z0-9_]+$/.test(text)) throw new RangeError(`'${shorten(text)}' is not ${what} of an encoding: letters, digits and _ only`);
   return text;
 }

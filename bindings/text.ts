@@ -46,9 +46,9 @@ function splitDocuments(documents: readonly string[], testShare: number): TextSp
   return { train: encode(train), test: encode(test) };
 }
 
-/** The place after the first line end, else space, in the 200 bytes from `at`; else `at`. */
+/** The place after the first line end, else space, in the 200 bytes from `at`, or a tenth of what is left; else `at`. */
 function nearbyBreak(bytes: Uint8Array, at: number): number {
-  const near = bytes.subarray(at, Math.min(at + 200, bytes.length - 1));
+  const near = bytes.subarray(at, at + Math.min(200, Math.floor((bytes.length - at) / 10)));
   for (const mark of [0x0a, 0x20]) {
     const found = near.indexOf(mark);
     if (found >= 0) return at + found + 1;

@@ -121,7 +121,8 @@ function applied(encoding: Encoding, tokens: number | number[], headDim: number,
 
 function flatten(name: string, value: unknown): number[] {
   if (!Array.isArray(value)) throw new TypeError(`${name} must be an array of numbers, flat or in rows`);
-  return value.flat(Infinity) as number[];
+  const infinities: Record<string, number> = { Infinity, '-Infinity': -Infinity }; // as --json writes them
+  return value.flat(Infinity).map((number) => infinities[number as string] ?? number) as number[];
 }
 
 function rows<T extends Float32Array | Uint8Array>(data: T, columns: number): T[] {

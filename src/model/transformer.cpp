@@ -86,8 +86,12 @@ Error Transformer::quantised(Precision precision, std::unique_ptr<Transformer>& 
   for (size_t i = 0; i < tensors_.size(); i++) {
     const Tensor& to = model->tensors_[i];
     const float* from = parameters_.data() + tensors_[i].offset;
-    if (!std::all_of(from, from + to.size(), [](float w) { return std::isfinite(w); }))
-      return {"the weights of " + to.name + " are not all finite; allowed in a model to be quantised: finite ones"};
+    float most = 0;
+    bool finite = true;
+    for (const float* w = from; w != from + to.size(); w++) most = std::max(most, std::fabs(*w)), finite = finite && std::isfinite(*w);
+    if (!finite) return {"the weights of " + to.name + " are not all finite; allowed in a model to be quantised: finite ones"};
+    if (to.packed && precision == Precision::f16 && most > 65504)
+      return {"a weight of " + to.name + " has the size " + number_text(most) + "; allowed in f16: at most 65504"};
     if (!to.packed) std::copy_n(from, to.size(), model->parameters_.data() + to.offset);
     for (int r = 0; r < to.rows && to.packed; r++)
       pack_row(precision, from + size_t(r) * to.columns, to.columns, model->packed_.data() + to.offset + r * row_bytes(precision, to.columns));

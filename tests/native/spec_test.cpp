@@ -45,7 +45,7 @@ TEST_CASE("what is refused, and how") {
   CHECK(complaint("longrope:original=1") == "the original length of longrope is 1; allowed: at least 2");
   CHECK(complaint("yarn:base=1") == "yarn:base is 1; allowed: more than 1");
   CHECK(complaint("yarn:beta_fast=1:beta_slow=2") == "yarn:beta_fast is 1; allowed: at least beta_slow (2)");
-  CHECK(complaint("llama3:low=4") == "llama3:low is 4; allowed: less than high (4)");
+  CHECK(complaint("llama3:low=5") == "llama3:low is 5; allowed: at most high (4)");
   CHECK(complaint("cope", shape(1, 4, 4, 8, false)) == "cope is asked for with causal = false; allowed: causal = true");
   CHECK(complaint("alibi:form=asymmetric") == "alibi:form is \"asymmetric\" with causal = true; allowed: symmetric");
   CHECK(complaint("t5:buckets=7", shape(1, 4, 4, 8, false)) == "t5:buckets is 7; allowed with causal = false: even numbers from 4");

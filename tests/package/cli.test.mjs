@@ -43,6 +43,11 @@ test('every command has help', () => {
   }
 });
 
+test('its version', () => {
+  const { status, stdout } = run('--version');
+  assert.deepEqual([status, stdout.trim()], [0, JSON.parse(readFileSync(new URL('../../package.json', import.meta.url))).version]);
+});
+
 test('encodings', async () => {
   const descriptors = json('encodings');
   assert.deepEqual(descriptors, (await load()).encodings(texts));
@@ -76,6 +81,14 @@ test('show: more queries than keys, infinities', () => {
   assert.deepEqual(json('show', 'nope', '--queries', '2', '--keys', '2', '--offset', '-1').pattern, [[0, 0], [1, 0]]);
   assert.deepEqual(json('show', 'learned', '--width', '2', '--trained-length', '2', '--queries', '2', '--parameters', '{"table":[[1e999,-1e999],[1,2]]}').parameters.table, [['Infinity', '-Infinity'], [1, 2]]);
   assert.match(run('show', '--help').stdout, /"-Infinity"/);
+});
+
+test('show takes the parameters that it shows', () => {
+  const { parameters } = json('show', 't5', '--heads', '1');
+  const [name, rows] = Object.entries(parameters)[0];
+  const changed = rows.map((row, i) => (i ? row : row.map(() => '-Infinity')));
+  const shown = json('show', 't5', '--heads', '1', '--parameters', JSON.stringify({ [name]: changed }));
+  assert.deepEqual(shown.parameters[name], changed);
 });
 
 test('show: bias, pattern, input, scale, parameters', () => {
@@ -216,6 +229,7 @@ test('failures are one sentence, exit code 1', () => {
 });
 
 test('wrong usage has exit code 2', () => {
+  fails(2, /an empty place between commas/, 'compare', '--encodings', 'rope,,alibi');
   fails(2, /unknown command/, 'comapre');
   fails(2, /unknown option/, 'encodings', '--jsn');
   fails(2, /steps/, 'compare', '--steps', 'many');

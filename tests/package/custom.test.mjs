@@ -154,6 +154,7 @@ test('what is wrong with a definition is said at once', () => {
   wrong({ bias: 3 }, TypeError, 'mine:bias', 'function');
   wrong({ baisAt: () => 0 }, TypeError, 'baisAt', 'biasAt');
   wrong({ biasAt: () => 0 }, TypeError, 'bias and biasAt');
+  wrong({ pairs: 3 }, TypeError, 'mine has pairs but no rotation');
   wrong({ bias: undefined }, RangeError, 'no door');
   wrong({ pairing: 'both' }, RangeError, 'pairing');
   wrong({ options: { heads: 1 } }, RangeError, 'heads');

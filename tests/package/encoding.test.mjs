@@ -210,6 +210,8 @@ test('parameters of one name say whose they are', () => {
 test('encodings that look at tokens are told which', () => {
   using(lw.encoding('digits+alibi', { heads: 1 }), (e) => {
     assert.equal(e.readsTokens, true);
+    for (const length of [1, 4]) assert.throws(() => e.positions(length), new RegExp(`tokens are missing; allowed with .digits\\+alibi.*: ${length}`));
+    e.setTokens([65]);
     assert.throws(() => e.positions(4), /tokens has 1 entries; allowed with 'digits\+alibi'.*: 4/);
     e.setTokens([65, 49, 50, 65]);
     assert.deepEqual([...e.positions(4)], [0, 1, 2, 0]);

@@ -150,6 +150,24 @@ test('a worker that cannot start is told', async () => {
   await assert.rejects(job.finished, /no script/);
 });
 
+test('what a worker cannot load is told as load() tells it', async () => {
+  const wasmBinary = Uint8Array.of(0, 0x61, 0x73, 0x6d, 1, 0, 0, 0, 9, 9, 9);
+  for (const workers of [0, 1]) {
+    await assert.rejects(experiment({ encodings: ['rope'], task: 'copy', steps: 2, workers, wasmBinary }).finished, { name: 'LoadError', code: 'invalid' });
+  }
+});
+
+test('a worker rotates in place too', async () => {
+  const remote = await loadRemote({ variant: 'simd' });
+  const encoding = await remote.encoding('rope', { headDim: 8 });
+  const x = new Float32Array(8).fill(1);
+  const turned = await encoding.rotate(Float32Array.from(x), [3]);
+  assert.equal(await encoding.rotate(x, [3], { inPlace: true }), x);
+  assert.deepEqual(x, turned);
+  await assert.rejects(encoding.rotate([...x], [3], { inPlace: true }), { name: 'TypeError', message: /Float32Array/ });
+  remote.terminate();
+});
+
 test('the same objects in a worker', async () => {
   const remote = await loadRemote({ variant: 'simd' });
   const local = await load({ variant: 'simd' });

@@ -169,6 +169,55 @@ test('layers without positions (Llama 4, SmolLM3)', () => {
   assert.equal(ropeFromConfig({ ...config, alibi: false, position_embedding_type: 'rotary' }).encoding.name, 'rope');
 });
 
+test('what a config leaves out is what models of its type take', () => {
+  // Gemma 3 12B as it is published: rope_theta, head_dim, the local base and the pattern are its class's.
+  const gemma = ropeLayersFromConfig({ model_type: 'gemma3', text_config: {
+    model_type: 'gemma3_text', hidden_size: 3840, num_attention_heads: 16, num_key_value_heads: 8, num_hidden_layers: 48,
+    rope_scaling: { factor: 8, rope_type: 'linear' }, sliding_window: 1024 } });
+  gemma.forEach(({ encoding, shape }, i) => {
+    const full = (i + 1) % 6 === 0;
+    assert.deepEqual([encoding.base, encoding.factor, shape.headDim, shape.kvHeads], [full ? 1e6 : 1e4, full ? 8 : undefined, 256, 8]);
+  });
+  const heads = { hidden_size: 768, num_attention_heads: 12, num_hidden_layers: 22 };
+  const bert = { model_type: 'modernbert', ...heads, global_attn_every_n_layers: 3, global_rope_theta: 160000, local_rope_theta: 10000, position_embedding_type: 'absolute' };
+  const bases = Array.from({ length: 22 }, (_, i) => (i % 3 ? 1e4 : 16e4));
+  assert.deepEqual(ropeLayersFromConfig(bert).map(({ theta }) => theta), bases);
+  assert.deepEqual(ropeLayersFromConfig({ model_type: 'modernbert', ...heads }).map(({ theta }) => theta), bases);
+  const read = (model_type, more) => { const { theta, rotaryDim, shape } = ropeFromConfig({ model_type, ...heads, ...more }); return [theta, rotaryDim, shape.headDim]; };
+  assert.deepEqual(read('mixtral'), [1e6, 64, 64]);
+  assert.deepEqual(read('qwen3'), [1e4, 128, 128]);
+  assert.deepEqual(read('qwen3', { head_dim: null }), [1e4, 64, 64]);
+  assert.deepEqual(read('qwen3', { head_dim: 32, rope_theta: 5 }), [5, 32, 32]);
+  assert.deepEqual(read('gpt_neox'), [1e4, 16, 64]);
+  assert.deepEqual(read('phi', { partial_rotary_factor: 1 }), [1e4, 64, 64]);
+  assert.deepEqual(read('llama'), [1e4, 64, 64]);
+  assert.throws(() => read('olmo3'), /rope_theta is missing; models of type 'olmo3'/);
+  for (const type of ['gpt2', 'opt', 'bloom']) assert.throws(() => read(type), new RegExp(`model_type is '${type}'; allowed: a config of a model that rotates`));
+  const kvHeads = (more) => ropeFromConfig({ model_type: 'falcon', ...heads, ...more }).shape.kvHeads;
+  assert.deepEqual([kvHeads({ multi_query: true }), kvHeads({ multi_query: true, new_decoder_architecture: true, num_kv_heads: 4 }), kvHeads({})], [1, 4, undefined]);
+});
+
+test('layers with full attention do not turn in Cohere 2 and EXAONE 4', () => {
+  const config = { hidden_size: 64, num_attention_heads: 4, num_hidden_layers: 5, rope_theta: 5e4 };
+  const names = (more) => ropeLayersFromConfig({ ...config, ...more }).map(({ encoding }) => encoding.name);
+  const [sliding, full] = ['sliding_attention', 'full_attention'];
+  for (const model_type of ['cohere2', 'exaone4']) {
+    const wanted = ['rope', 'rope', 'rope', 'nope', 'rope'];
+    assert.deepEqual(names({ model_type }), wanted);
+    assert.deepEqual(names({ model_type, sliding_window_pattern: 2 }), ['rope', 'nope', 'rope', 'nope', 'rope']);
+    assert.deepEqual(names({ model_type, layer_types: [sliding, sliding, sliding, full, sliding] }), wanted);
+  }
+  assert.deepEqual(names({ model_type: 'exaone4', sliding_window: null }), Array(5).fill('rope'));
+  assert.deepEqual(names({ model_type: 'gpt_oss', layer_types: [sliding, full, sliding, full, sliding], head_dim: 16 }), Array(5).fill('rope'));
+});
+
+test('Llama 4: low and high alike, nothing between them', () => {
+  const config = ropeFromConfig({ model_type: 'llama4_text', hidden_size: 5120, num_attention_heads: 40, rope_theta: 5e5,
+    rope_scaling: { rope_type: 'llama3', factor: 16, low_freq_factor: 1, high_freq_factor: 1, original_max_position_embeddings: 8192 } });
+  assert.equal(config.shape.headDim, 128);
+  close(frequencies(config), Array.from({ length: 64 }, (_, k) => { const f = 5e5 ** (-k / 64); return 8192 * f > 2 * Math.PI ? f : f / 16; }), 1e-9);
+});
+
 test('rows of q and k move between the pairings; k by its own heads (huggingface/transformers#31788)', () => {
   const rows = [0, 1, 2, 3, 4, 5, 6, 7];
   const k = { headDim: 4, columns: 1, from: 'interleaved', to: 'half' };

@@ -398,12 +398,13 @@ test('quantized: nearly the same logits, its own rounded weights, no more traini
   for (const [precision, most] of [['f16', 5e-3], ['int8', 0.1]]) {
     const model = lw.model({ ...SMALL, encoding: 'rope', kvHeads: 1, activation: 'swiglu' }, { seed: 3 });
     const [exact, weights, norm] = [model.logits(tokens), model.tensor('layers.0.w2').data, model.tensor('final_norm').data];
-    model.trainer();
+    const trainer = model.trainer();
     const generation = model.generate([1, 2]);
     await generation.next();
     model.quantize(precision);
     assert.equal(model.precision, precision);
     await assert.rejects(generation.next(), /was quantized/);
+    assert.throws(() => trainer.step(batch, shape), /the model was quantized: this trainer cannot go on/);
     const rounded = model.logits(tokens);
     same(rounded, exact, most);
     assert.notDeepEqual(rounded, exact);

@@ -104,6 +104,7 @@ test('one text is cut after a line end near the place', () => {
   const { train, test: kept } = splitText(text);
   assert.equal(new TextDecoder().decode(train).at(-1), '\n');
   assert.ok(Math.abs(kept.length - text.length / 10) < 40);
+  assert.equal(splitText(`${'word '.repeat(400).trim()}\n\n`).test.length, 196, 'a line end at the far end is not near');
   assert.throws(() => splitText(''), RangeError);
   assert.throws(() => splitText(5), TypeError);
   assert.throws(() => splitText('abc', { testShare: 1.5 }), RangeError);

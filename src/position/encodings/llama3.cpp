@@ -2,7 +2,7 @@
 //   f = base^(−2k/R), turns t = L·f/2π of pair k within L, keep = clip((t − low)/(high − low), 0, 1)
 //   pair k turns by p·f·(keep + (1 − keep)/factor)
 // So pairs that turn more than `high` times stay, those that turn less than `low` times are slowed by the factor.
-// factor 1 … 65536; low < high, 10⁻⁶ … 10⁶; original: L (8192 in Llama), 0 for the length trained on; rest as in rope.
+// factor 1 … 65536; low ≤ high (Llama 4: equal, and nothing between), 10⁻⁶ … 10⁶; original: L (8192 in Llama), 0 for the length trained on; rest as in rope.
 #include <algorithm>
 #include <numbers>
 
@@ -29,12 +29,12 @@ struct Llama3 : rotary::Turning {
   Llama3(const Options& o, const Shape& s) : Turning(o, rotary::pairs(o, s)) {
     for (double& f : frequency_) {
       const double turns = rotary::original(o, s) * f / (2 * std::numbers::pi);
-      const double keep = std::clamp((turns - o["low"]) / (o["high"] - o["low"]), 0.0, 1.0);
+      const double span = o["high"] - o["low"], keep = span > 0 ? std::clamp((turns - o["low"]) / span, 0.0, 1.0) : turns > o["low"];
       f *= keep + (1 - keep) / o["factor"];
     }
   }
   static Error check(const Options& o, const Shape& s) {
-    if (o["low"] >= o["high"]) return {"llama3:low is " + number_text(o["low"]) + "; allowed: less than high (" + number_text(o["high"]) + ")"};
+    if (o["low"] > o["high"]) return {"llama3:low is " + number_text(o["low"]) + "; allowed: at most high (" + number_text(o["high"]) + ")"};
     return rotary::check("llama3", o, s);
   }
 };
