@@ -273,28 +273,37 @@ void measure_content(const Subject& subject, const View& view, Audit& out) {
   out.content.bias = std::sqrt(variance) / spread;
 }
 
-// Seconds, the median of five, each of as many repetitions as a browser's coarse clock needs; false: out of memory.
-template <class F>
-bool timed(double& seconds, F work) {
-  constexpr double enough = 4e-3;
-  double times[5];
-  int repetitions = 1;
-  for (double* t = times; t < times + 5;) {
-    const auto start = std::chrono::steady_clock::now();
-    for (int n = 0; n < repetitions; n++) if (!work()) return false;
-    const double spent = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    if (spent < enough && repetitions < 1 << 20) repetitions *= 2, t = times;
-    else *t++ = spent / repetitions;
+// Seconds of each work: the least of many turns, each of as many repetitions as a browser's coarse clock needs. They take turns,
+// for code is slow at first, in browsers above all. False: out of memory.
+template <class... F>
+bool timed(double (&seconds)[sizeof...(F)], F... works) {
+  constexpr double enough = 4e-3, total = 0.2;
+  constexpr int least_turns = 3;
+  using Clock = std::chrono::steady_clock;
+  auto since = [](Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); };
+  int repetitions[sizeof...(F)];
+  std::fill(std::begin(repetitions), std::end(repetitions), 1), std::fill(std::begin(seconds), std::end(seconds), infinity);
+  auto turn = [&](auto& work, size_t w) {
+    for (;; repetitions[w] *= 2) {
+      const auto start = Clock::now();
+      for (int n = 0; n < repetitions[w]; n++) if (!work()) return false;
+      const double spent = since(start);
+      if (spent < enough && repetitions[w] < 1 << 20) continue;
+      return seconds[w] = std::min(seconds[w], spent / repetitions[w]), true;
+    }
+  };
+  const auto start = Clock::now();
+  for (int turns = 0; turns < least_turns || since(start) < total; turns++) {
+    size_t w = 0;
+    if (!(turn(works, w++) && ...)) return false;
   }
-  std::sort(times, times + 5);
-  return seconds = times[2], true;
+  return true;
 }
 
 Error measure_cost(Subject& subject, int n, Audit& out) {
   const Shape& s = subject.stack.shape();
-  Plan& plan = subject.plan;
   Stack nothing;
-  Plan bare;
+  Plan plan, bare;
   if (Error e = Stack::make("nope", s, nothing)) return e;
   if (Error e = nothing.plan(n, 0, nullptr, bare)) return e;
 
@@ -314,10 +323,10 @@ Error measure_cost(Subject& subject, int n, Audit& out) {
       if (!term->begin(n) || !term->sequence({0, n, x.data(), in.q, in.k, in.q_stride, in.k_stride})) return false;
     return attention(in, plan, contents, result.data(), ptrdiff_t(row), nullptr, scratch);
   };
-  double unit, planning, attending;
-  const bool fits = timed(planning, [&] { return !subject.plan_for(n, nullptr, plan); }) &&
-                    timed(unit, [&] { return attend(bare, {}); }) && timed(attending, [&] { return attend(plan, terms); });
-  if (!fits) return out_of_memory();
+  double seconds[3];
+  if (!timed(seconds, [&] { return !subject.plan_for(n, nullptr, plan); }, [&] { return attend(bare, {}); }, [&] { return attend(plan, terms); }))
+    return out_of_memory();
+  const auto [planning, unit, attending] = seconds;
   const Rotation& r = plan.rotation;
   out.cost.parameters = double(subject.parameters.size());
   out.cost.bytes = 8.0 * plan.positions.size() + 4.0 * (plan.input.size() + r.cosine.size() + r.sine.size() + r.key_cosine.size() +

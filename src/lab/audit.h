@@ -38,7 +38,7 @@ struct Audit {
   struct { double input = 0, bias = 0; } content;
 
   // parameters; bytes of the plan for n tokens; time to plan and to attend (one layer, all heads), each over the time of
-  // attention with no encoding: median of several in one process. Times are the only numbers here that vary.
+  // attention with no encoding: the least of many that take turns. Times are the only numbers here that vary.
   struct { double parameters = 0, bytes = 0, planning = 0, attention = 0; } cost;
 };
 
