@@ -25,7 +25,19 @@ struct Subject {
   // Where tokens are read, they are all the same.
   Error plan_for(int n, Random* random, Plan& out) {
     tokens.assign(n, 0);
-    return stack.plan(n, 0, random, out, tokens.data());
+    if (Error e = stack.plan(n, 0, random, out, tokens.data())) return e;
+    return stack.mixer() ? mix(*stack.mixer(), out) : Error{};
+  }
+  // What is mixed from neighbours, all alike and of an embedding's norm, stands with the input vectors.
+  Error mix(Encoding& mixer, Plan& out) {
+    const size_t width = x.size(), size = out.length * width;
+    Buffer<float> alike;
+    if (!alike.resize(size) || (out.input.empty() && !out.input.assign(size, 0))) return out_of_memory();
+    double square = 0;
+    for (float f : x) square += double(f) * f;
+    for (size_t i = 0; i < size; i++) alike[i] = float(x[i % width] * out.embedding_scale / std::sqrt(square));
+    mixer.mix(alike.data(), 0, out.length, out.input.data());
+    return {};
   }
   Error make(std::string_view spec, const Shape& shape) {
     if (Error e = Stack::make(spec, shape, stack)) return e;
@@ -308,9 +320,10 @@ Error measure_cost(Subject& subject, int n, Audit& out) {
   if (Error e = nothing.plan(n, 0, nullptr, bare)) return e;
 
   const size_t row = size_t(s.heads) * s.head_dim;
-  Buffer<float> x, q, result;
+  Encoding* mixer = subject.stack.mixer();
+  Buffer<float> x, mixed, q, result;
   AttentionScratch scratch;
-  if (!x.resize(size_t(n) * s.width) || !q.resize(n * row) || !result.resize(n * row)) return out_of_memory();
+  if (!x.resize(size_t(n) * s.width) || (mixer && !mixed.assign(x.size(), 0)) || !q.resize(n * row) || !result.resize(n * row)) return out_of_memory();
   Random random(1, 4);
   for (auto* content : {&x, &q}) for (float& f : *content) f = float(random.normal());
   AttentionInput in;
@@ -324,7 +337,11 @@ Error measure_cost(Subject& subject, int n, Audit& out) {
     return attention(in, plan, contents, result.data(), ptrdiff_t(row), nullptr, scratch);
   };
   double seconds[3];
-  if (!timed(seconds, [&] { return !subject.plan_for(n, nullptr, plan); }, [&] { return attend(bare, {}); }, [&] { return attend(plan, terms); }))
+  if (!timed(seconds, [&] { return !subject.stack.plan(n, 0, nullptr, plan, subject.tokens.data()); }, [&] { return attend(bare, {}); },
+             [&] {
+               if (mixer) mixer->mix(x.data(), 0, n, mixed.data());
+               return attend(plan, terms);
+             }))
     return out_of_memory();
   const auto [planning, unit, attending] = seconds;
   const Rotation& r = plan.rotation;

@@ -3,7 +3,8 @@
 //
 // n = min(L, 512), L the trained length of the shape. Parameters have their first values plus N(0, 0.02), so that tables
 // that start at zero are not all alike. "The last token" is token n − 1 of n, or 4n − 1 of 4n. Content is equal: every token
-// has the same q, k and input, so that what differs comes from positions alone. NaN: a door is closed, nothing to measure.
+// has the same q, k and input, so that what differs comes from positions alone. What an encoding mixes from such neighbours, of
+// the norm of an embedding, stands with the input vectors. NaN: a door is closed, nothing to measure.
 #pragma once
 #include "position/stack.h"
 
@@ -37,7 +38,7 @@ struct Audit {
   // square over heads), over that of q·k·score_scale for q and k of unit variance.
   struct { double input = 0, bias = 0; } content;
 
-  // parameters; bytes of the plan for n tokens; time to plan and to attend (one layer, all heads), each over the time of
+  // parameters; bytes of the plan for n tokens; time to plan and to attend (one layer, all heads; mixing is part of it), each over the time of
   // attention with no encoding: the least of many that take turns. Times are the only numbers here that vary.
   struct { double parameters = 0, bytes = 0, planning = 0, attention = 0; } cost;
 };

@@ -111,6 +111,27 @@ TEST_CASE("audit: what it does to the content") {
   CHECK(std::isnan(measure("rope").content.bias));
 }
 
+// A convolution over tokens that are all alike gives the same everywhere but beside an end, where one of its three weights is
+// missing: under a causal mask at tokens 0 and 1, without one at the first and the last.
+TEST_CASE("audit: what is mixed from neighbours") {
+  const Audit causal = measure("conditional"), both = measure("conditional", shape(2, 8, 16, 32, false));
+  CHECK(causal.unique.distance == 0);
+  CHECK(causal.unique.first == 2);
+  CHECK(causal.unique.second == 3);
+  CHECK(both.unique.distance == 0);
+  CHECK(both.unique.first == 1);
+  CHECK(both.unique.second == 2);
+  CHECK(causal.deterministic.longer == 0);
+  CHECK(both.deterministic.longer > 0.01);  // the last of n has a neighbour among 2n
+  for (const Audit* a : {&causal, &both}) {
+    CHECK(a->past.rows == 0);
+    CHECK(a->content.input > 0.3);  // three weights of variance 1/9: about √(1/3)
+    CHECK(a->content.input < 0.9);
+    CHECK(a->cost.bytes == 32 * 8);  // no table
+  }
+  CHECK(measure("conditional+alibi").unique.distance > 0);
+}
+
 TEST_CASE("audit: cost") {
   const Audit nope = measure("nope"), learned = measure("learned"), rope = measure("rope"), alibi = measure("alibi");
   CHECK(nope.cost.parameters == 0);
