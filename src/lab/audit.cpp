@@ -125,29 +125,41 @@ Error look(Subject& subject, View& view) {
 
 double difference(double a, double b) { return a == b ? 0 : std::fabs(a - b); }  // equal infinities are equal
 
+// How far two numbers of type T may be apart that would be equal but for rounding; size: the largest of their kind.
+template <class T> double rounding(double size) { return 8 * double(std::numeric_limits<T>::epsilon()) * size; }
+
+template <class Numbers>
+double size_of(const Numbers& numbers) {
+  double most = 0;
+  for (auto v : numbers) if (std::isfinite(v)) most = std::max(most, std::fabs(double(v)));
+  return most;
+}
+
 void measure_unique(const Subject& subject, const View& view, Audit& out) {
   const Plan& plan = subject.plan;
   const int n = view.n(), width = subject.stack.shape().width, pairs = plan.rotation.pairs, heads = int(view.score.size());
   double least = infinity;
-  std::vector<double> cosine, sine;
+  std::vector<double> cosine, sine, sizes;
+  for (auto& row : view.score) sizes.push_back(rounding<float>(size_of(row)));
+  const double input_size = rounding<float>(size_of(plan.input)), turn_size = rounding<float>(1);
   for (double angle : view.angle) cosine.push_back(std::cos(angle)), sine.push_back(std::sin(angle));
   for (int a = 0; a < n; a++)
     for (int b = a + 1; b < n; b++) {
       double square = 0, part = 0;
       for (int c = 0; c < (plan.input.empty() ? 0 : width); c++) {
         const double d = double(plan.input[size_t(a) * width + c]) - plan.input[size_t(b) * width + c];
-        square += d * d / width;
+        if (std::fabs(d) > input_size) square += d * d / width;
       }
       if (view.seen[a] != view.seen[b]) continue;
       for (int k = 0; view.seen[a] && k < pairs; k++) {
         const size_t i = size_t(a) * pairs + k, j = size_t(b) * pairs + k;
         const double c = cosine[i] - cosine[j], s = sine[i] - sine[j];
-        part += (c * c + s * s) / pairs;
+        if (c * c + s * s > turn_size * turn_size) part += (c * c + s * s) / pairs;
       }
       square += part;
       for (int h = 0; view.seen[a] && h < heads; h++) {
         const double d = difference(view.score[h][a], view.score[h][b]);
-        square += d * d / heads;
+        if (d > sizes[h]) square += d * d / heads;
       }
       if (square < least) least = square, out.unique = {0, a, b};
     }
@@ -158,21 +170,30 @@ void measure_unique(const Subject& subject, const View& view, Audit& out) {
 double difference(const Plan& a, const Plan& b, int n, const Shape& s) {
   double most = 0;
   auto compare = [&](const auto& x, const auto& y, size_t size) {
-    for (size_t i = 0; i < std::min({size, x.size(), y.size()}); i++) most = std::max(most, difference(x[i], y[i]));
+    double part = 0;
+    for (size_t i = 0; i < std::min({size, x.size(), y.size()}); i++) part = std::max(part, difference(x[i], y[i]));
+    if (part > rounding<std::decay_t<decltype(x[0])>>(size_of(x))) most = std::max(most, part);
   };
   compare(a.positions, b.positions, n);
   compare(a.input, b.input, size_t(n) * s.width);
   compare(a.rotation.cosine, b.rotation.cosine, size_t(n) * a.rotation.pairs);
   compare(a.rotation.sine, b.rotation.sine, size_t(n) * a.rotation.pairs);
+  double part = 0, size = 0;
   for (int i = 0; i < n; i++)
     for (int j = 0; j < n; j++) {
       const bool seen = sees(a, i, j);
       if (seen != sees(b, i, j)) most = std::max(most, 1.0);
-      for (int h = 0; seen && !a.bias.table.empty() && h < s.heads; h++)
-        most = std::max(most, difference(a.bias.row(h, i)[j], b.bias.row(h, i)[j]));
+      for (int h = 0; seen && !a.bias.table.empty() && h < s.heads; h++) {
+        const double one = a.bias.row(h, i)[j], other = b.bias.row(h, i)[j];
+        part = std::max(part, difference(one, other));
+        if (std::isfinite(one)) size = std::max(size, std::fabs(one));
+      }
     }
+  if (part > rounding<float>(size)) most = std::max(most, part);
+  part = 0;
   for (int h = 0; !a.scale.empty() && h < s.heads; h++)
-    for (int i = 0; i < n; i++) most = std::max(most, difference(a.scale[size_t(h) * a.length + i], b.scale[size_t(h) * b.length + i]));
+    for (int i = 0; i < n; i++) part = std::max(part, difference(a.scale[size_t(h) * a.length + i], b.scale[size_t(h) * b.length + i]));
+  if (part > rounding<float>(size_of(a.scale))) most = std::max(most, part);
   return most;
 }
 

@@ -4,7 +4,8 @@
 // n = min(L, 512), L the trained length of the shape. Parameters have their first values plus N(0, 0.02), so that tables
 // that start at zero are not all alike. "The last token" is token n − 1 of n, or 4n − 1 of 4n. Content is equal: every token
 // has the same q, k and input, so that what differs comes from positions alone. What an encoding mixes from such neighbours, of
-// the norm of an embedding, stands with the input vectors. NaN: a door is closed, nothing to measure.
+// the norm of an embedding, stands with the input vectors. Numbers closer than 8 roundings of the largest of their kind (input
+// vectors, biases of a head, factors …) are equal. NaN: a door is closed, nothing to measure.
 #pragma once
 #include "position/stack.h"
 

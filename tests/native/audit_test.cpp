@@ -51,6 +51,16 @@ TEST_CASE("audit: unique") {
   CHECK(measure("random_sorted+alibi").unique.distance > 0);
 }
 
+TEST_CASE("audit: what differs by rounding is equal") {
+  // Distances 21 … 36 are seen as 5 … 20, by sums of other numbers.
+  const Audit shifted = measure("shifted:shift=21:window=5+rope", shape(2, 8, 16, 64));
+  CHECK(shifted.unique.distance == 0);
+  CHECK(measure("shifted+rope", shape(2, 32, 64, 64)).unique.distance == 0);
+  CHECK(measure("interpolated:factor=3+rope:base=1e6", shape(2, 32, 64, 64)).unique.distance > 1e-3);
+  // A bias of the distance alone, made by an MLP for twice as many distances.
+  for (int length : {64, 256}) CHECK(measure("fire", shape(4, 32, 64, length, false)).deterministic.longer == 0);
+}
+
 TEST_CASE("audit: deterministic") {
   for (const char* spec : {"nope", "sinusoidal", "rope", "alibi", "t5", "window:width=8", "log_n"}) {
     const Audit a = measure(spec);
