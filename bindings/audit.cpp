@@ -21,9 +21,9 @@ std::string audit_json(std::string spec, ShapeRequest request) {
   json.field("distance", a.unique.distance).key("positions").open('[').value(double(a.unique.first)).value(double(a.unique.second)).close(']').close('}');
   part("deterministic", "largest difference between two plans: again, while training, as the first part of twice the length");
   json.field("again", a.deterministic.again).field("training", a.deterministic.training).field("longer", a.deterministic.longer).close('}');
-  part("past", "share of distances, angles, input vectors and attention at 4 times the length that never came at it");
-  json.field("refused", a.past.refused.c_str()).field("distances", a.past.distances).field("angles", a.past.angles);
-  json.field("rows", a.past.rows).field("weight", a.past.weight).close('}');
+  part("past", "share of distances, angles, input vectors, factors and attention at 4 times the length that never came at it");
+  json.field("trained", a.past.trained.c_str()).field("refused", a.past.refused.c_str()).field("distances", a.past.distances);
+  json.field("angles", a.past.angles).field("rows", a.past.rows).field("factors", a.past.factors).field("weight", a.past.weight).close('}');
   part("content", "norm of what is added over that of an embedding; spread of the biases over that of the scores");
   json.field("input", a.content.input).field("bias", a.content.bias).close('}');
   part("cost", "learned numbers, bytes of tables, time to plan and to attend over that of attention without an encoding");

@@ -13,8 +13,12 @@ export interface Audit {
   unique: { measured: string; distance: number | null; positions: [number, number] };
   /** The largest difference between two plans: of the same input again, of two in training, alone and in twice the length (null: that is refused). */
   deterministic: { measured: string; again: number | null; training: number | null; longer: number | null };
-  /** Shares, 0 … 1, of what comes at 4n and never came at n: distances, angles, input vectors, attention on such distances. */
-  past: { measured: string; refused: string; distances: number | null; angles: number | null; rows: number | null; weight: number | null };
+  /** Shares, 0 … 1, of what comes at 4n and never came at n: distances, angles, input vectors, factors on scores, attention on
+   *  such distances. trained: the spec of training, without what is put on a trained model (yarn: rope). refused: the sentence, or ''. */
+  past: {
+    measured: string; trained: string; refused: string;
+    distances: number | null; angles: number | null; rows: number | null; factors: number | null; weight: number | null;
+  };
   /** How much is put beside the content: vectors over an embedding's norm, the spread of biases over that of scores. */
   content: { measured: string; input: number | null; bias: number | null };
   /** Learned numbers, bytes of tables for n tokens, and times over the time of attention without an encoding. */

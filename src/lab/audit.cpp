@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "attention/attention.h"
+#include "position/text.h"
 
 namespace lw {
 namespace {
@@ -214,52 +215,92 @@ Error measure_deterministic(Subject& subject, int n, Audit& out) {
 
 double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
+// Of a spec what a model was trained with: without what is put on afterwards, a rotation that is scaled then as plain as it was.
+std::string spec_in_training(std::string_view spec) {
+  std::string trained;
+  while (!spec.empty()) {
+    std::string_view term = take_until(spec, '+'), settings = term;
+    const Descriptor& d = *find_encoding(take_until(settings, ':'))->descriptor;
+    std::string plain(d.after_training ? "rope" : term);
+    if (d.after_training && !opens(d.doors, Door::rotation)) continue;
+    while (d.after_training && !settings.empty()) {
+      const std::string_view setting = take_until(settings, ':');
+      for (auto& option : find_encoding("rope")->descriptor->options)
+        if (setting.substr(0, setting.find('=')) == option.name) plain += ":" + std::string(setting);
+    }
+    trained += (trained.empty() ? "" : "+") + plain;
+  }
+  return trained.empty() ? "nope" : trained;
+}
+
+// What a model met in training, over all draws.
+struct Met {
+  double farthest = 0;                               // distance of a key that the last token sees
+  std::vector<double> arc;                           // [pairs], the largest relative angle
+  std::vector<std::pair<double, double>> factors;    // [H], least and most of the scale door
+  Buffer<float> rows;                                // input vectors, of the plan in evaluation
+};
+
+Error meet(Subject& subject, int n, Met& met) {
+  const int heads = subject.stack.shape().heads;
+  Plan& plan = subject.plan;
+  if (Error e = subject.plan_for(n, nullptr, plan)) return e;
+  met.arc.assign(plan.rotation.pairs, 0), met.factors.assign(heads, {infinity, -infinity});
+  if (!met.rows.resize(plan.input.size())) return out_of_memory();
+  std::copy(plan.input.begin(), plan.input.end(), met.rows.data());
+  Random random(1, 3);
+  View view;
+  for (int draw = 0; draw < (subject.stack.draws() ? 32 : 1); draw++) {
+    if (Error e = subject.plan_for(n, &random, plan)) return e;
+    if (Error e = locate(subject, view)) return e;
+    for (int j = 0; j < n; j++) {
+      if (!view.seen[j]) continue;
+      met.farthest = std::max(met.farthest, view.distance[j]);
+      for (size_t k = 0; k < met.arc.size(); k++) met.arc[k] = std::max(met.arc[k], std::fabs(view.angle[j * met.arc.size() + k]));
+    }
+    for (size_t i = 0; i < plan.scale.size(); i++) {
+      auto& [least, most] = met.factors[i / n];
+      least = std::min<double>(least, plan.scale[i]), most = std::max<double>(most, plan.scale[i]);
+    }
+  }
+  return {};
+}
+
 Error measure_past(Subject& subject, int n, Audit& out) {
   Stack& stack = subject.stack;
   const Shape& s = stack.shape();
   auto& past = out.past;
-  past.distances = past.angles = past.rows = past.weight = closed;
-  const int pairs = subject.plan.rotation.pairs;
-  double farthest = 0;
-  std::vector<double> arc(pairs);
-  Random random(1, 3);
-  View view;
-  Buffer<float> rows;  // of the plan in evaluation
-  if (!rows.resize(subject.plan.input.size())) return out_of_memory();
-  std::copy(subject.plan.input.begin(), subject.plan.input.end(), rows.data());
-  for (int draw = 0; draw < 32; draw++) {
-    if (draw == 0 || stack.draws())
-      if (Error e = subject.plan_for(n, &random, subject.plan)) return e;
-    if (Error e = locate(subject, view)) return e;
-    for (int j = 0; j < n; j++) {
-      if (!view.seen[j]) continue;
-      farthest = std::max(farthest, view.distance[j]);
-      for (int k = 0; k < pairs; k++) arc[k] = std::max(arc[k], std::fabs(view.angle[size_t(j) * pairs + k]));
-    }
-    if (!stack.draws()) break;
+  past.distances = past.angles = past.rows = past.factors = past.weight = closed;
+  Met met;
+  {
+    Subject trained;
+    if (Error e = trained.make(past.trained = spec_in_training(stack.spec()), s)) return e;
+    if (Error e = meet(trained, n, met)) return e;
   }
-
+  View view;
   const int longer = 4 * n, last = longer - 1;
   if (Error e = subject.plan_for(longer, nullptr, subject.plan)) return past.refused = e.text, Error{};
   const Plan& plan = subject.plan;
   if (Error e = look(subject, view)) return e;
   double keys = 0, far = 0, outside = 0;
   const double circle = 2 * std::acos(-1.0), rounding = 1e-9;
+  const int pairs = plan.rotation.pairs;
+  auto is_new = [&](int j) { return view.distance[j] > met.farthest + rounding; };
   for (int j = 0; j < longer; j++) {
     if (!view.seen[j]) continue;
-    keys++, far += view.distance[j] > farthest;
+    keys++, far += is_new(j);
     for (int k = 0; k < pairs; k++) {
       const double angle = std::fabs(view.angle[size_t(j) * pairs + k]);
-      outside += arc[k] < circle && std::fmod(angle, circle) > arc[k] + rounding;
+      outside += met.arc[k] < circle && std::fmod(angle, circle) > met.arc[k] + rounding;
     }
   }
-  if (stack.doors() & (Door::bias | Door::content | Door::value)) past.distances = share(far, keys);
+  if (stack.doors() & (Door::bias | Door::content | Door::value | Door::pattern)) past.distances = share(far, keys);
   if (pairs) past.angles = share(outside, keys * pairs);
   if (!plan.input.empty()) {
     double fresh = 0;
     auto equal = [&](int t, int known) {
       for (int c = 0; c < s.width; c++)
-        if (!(difference(plan.input[size_t(t) * s.width + c], rows[size_t(known) * s.width + c]) <= 1e-6)) return false;
+        if (!(difference(plan.input[size_t(t) * s.width + c], met.rows[size_t(known) * s.width + c]) <= 1e-6)) return false;
       return true;
     };
     for (int t = 0; t < longer; t++) {
@@ -268,6 +309,15 @@ Error measure_past(Subject& subject, int n, Audit& out) {
       fresh += !known;
     }
     past.rows = fresh / longer;
+  }
+  if (!plan.scale.empty()) {
+    double fresh = 0;
+    for (size_t i = 0; i < plan.scale.size(); i++) {
+      const auto [least, most] = met.factors[i / longer];
+      const double room = lw::rounding<float>(std::max(std::fabs(least), std::fabs(most)));
+      fresh += plan.scale[i] < least - room || plan.scale[i] > most + room;
+    }
+    past.factors = fresh / double(plan.scale.size());
   }
   if (view.score.empty()) return {};
   past.weight = 0;
@@ -278,7 +328,7 @@ Error measure_past(Subject& subject, int n, Audit& out) {
     for (int j = 0; j < longer; j++) {
       if (!view.seen[j]) continue;
       const double weight = std::exp(scale * view.score[h][j] - most);
-      sum += weight, beyond += view.distance[j] > farthest ? weight : 0;
+      sum += weight, beyond += is_new(j) ? weight : 0;
     }
     past.weight += share(beyond, sum) / s.heads;
   }

@@ -27,12 +27,14 @@ struct Audit {
   struct { double again = 0, training = 0, longer = 0; } deterministic;
 
   // What comes at 4n that never came at n (seen: the largest of 32 plans in training), from 0 to 1:
-  //   distances  share of the keys that the last token sees, further away than any key was (bias, content and value doors)
+  //   distances  share of the keys that the last token sees, further away than any key was (bias, content, value, pattern doors)
   //   angles     share of its relative angles, over keys and pairs, that lie modulo 2π outside of the arc of their pair so far
   //   rows       share of the input vectors that equal none of the first n within 1e-6
+  //   factors    share of the factors on rows of scores, over queries and heads, outside of the range of their head so far
   //   weight     share of its attention, under bias and pattern with equal content, on keys at such distances; mean of heads
+  // trained: the spec that was trained with: what is put on a trained model (Descriptor::after_training) is not in it.
   // refused: the sentence with which 4n tokens are refused; then nothing else is measured.
-  struct { std::string refused; double distances = 0, angles = 0, rows = 0, weight = 0; } past;
+  struct { std::string trained, refused; double distances = 0, angles = 0, rows = 0, factors = 0, weight = 0; } past;
 
   // input: root of the mean square norm of the vectors added at the input, over the norm of a token's embedding (1 times
   // embedding_scale, as models here start). bias: standard deviation of the last token's finite biases (root of the mean

@@ -50,6 +50,7 @@ struct Descriptor {
   Prose differs_zh = "";
   const char* example = "";   // options that show it at a trained length of 64, "a=1:b=2"; the docs start from them
   bool causal_only = false;
+  bool after_training = false; // put on a model that was trained without it, or, if it rotates, with rope
   bool per_layer = false;     // learned parameters: one set for each layer (default: one set shared by all layers)
   bool reads_input = false;   // its content term reads Sequence::x
   bool counts_tokens = false; // its content term counts tokens, so that it cannot follow numbers from the ids door

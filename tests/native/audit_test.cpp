@@ -111,6 +111,42 @@ TEST_CASE("audit: past the trained length") {
   CHECK(outside > 200);
 }
 
+TEST_CASE("audit: factors on scores") {
+  // ln i / ln 32 from the 33rd of 128 queries on; ⌊(p + 1)/16⌋ is at most 2 up to p = 31, more from p = 47 on.
+  CHECK(measure("log_n").past.factors == 0.75);
+  CHECK(measure("ssmax").past.factors == 0.75);
+  CHECK(measure("temperature:floor=16").past.factors == about((128 - 47) / 128.0));
+  CHECK(measure("temperature").past.factors == 0);  // 1 up to position 8190
+  CHECK(measure("window:width=8+log_n").past.factors == 0);
+  CHECK(std::isnan(measure("alibi").past.factors));
+}
+
+TEST_CASE("audit: distances across a pattern") {
+  CHECK(measure("window:width=8").past.distances == 0);
+  CHECK(measure("global:count=4+window:width=8").past.distances == about(4 / 12.0));
+  CHECK(measure("random:count=16").past.distances > 0.5);
+  CHECK(std::isnan(measure("nope").past.distances));
+}
+
+TEST_CASE("audit: what is put on a trained model was not met in training") {
+  CHECK(measure("interpolated+rope:base=500").past.trained == "rope:base=500");
+  CHECK(measure("alibi+grouped:window=8+log_n").past.trained == "alibi+log_n");
+  CHECK(measure("yarn:factor=8:base=500:pairing=half:beta_fast=16").past.trained == "rope:base=500:pairing=half");
+  CHECK(measure("interpolated").past.trained == "nope");
+  CHECK(measure("rope").past.trained == "rope");
+  CHECK(measure("dynamic_ntk").past.trained == "dynamic_ntk");  // plain up to the trained length
+  // Of distances 0 … 127 four times closer three are beyond 31: new to all pairs but the fastest, which went all around.
+  CHECK(measure("interpolated:factor=4+rope").past.angles == about(3 * 3 / (4 * 128.0)));
+  CHECK(measure("interpolated:factor=4+alibi").past.distances == about(3 / 128.0));
+  CHECK(measure("grouped:group=8:window=16+rope").past.angles == 0);  // (32 − 16)·8 + 16 tokens
+  CHECK(measure("chunked+rope").past.angles == 0);
+  const double plain = measure("rope").past.angles;
+  for (const char* spec : {"interpolated+rope", "ntk", "yarn", "llama3", "grouped:group=4:window=16+rope", "shifted+rope"}) {
+    CAPTURE(spec);
+    CHECK(measure(spec).past.angles < plain);
+  }
+}
+
 TEST_CASE("audit: what it does to the content") {
   CHECK(measure("sinusoidal").content.input == about(std::sqrt(0.5)));  // √(d/2) beside √d
   CHECK(measure("sinusoidal:embedding_scale=false").content.input == about(std::sqrt(8.0)));

@@ -21,7 +21,8 @@ struct Chunked {
       .doors = unsigned(Door::ids), .options = options, .past = Past::same,
       .past_note = "No distance reaches the length trained on; order inside the near chunks stays exact.",
       .past_note_zh = "任何距离都小于训练长度；近处块内的次序保持准确。",
-      .causal_only = true};
+      .causal_only = true,
+      .after_training = true};
 
   Chunked(const Options& o, const Shape& s) : length_(limit(o, s)), chunk_(size(o, s)) {}
   static Error check(const Options& o, const Shape& s) {

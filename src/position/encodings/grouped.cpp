@@ -22,7 +22,8 @@ struct Grouped {
       .past_note = "Far distances shrink by the group size, so that up to (L − W)·G + W tokens no new distance appears.",
       .past_note_zh = "远处的距离按组缩小，直到 (L − W)·G + W 个词元都不会出现新的距离。",
       .example = "group=4:window=16",
-      .causal_only = true};
+      .causal_only = true,
+      .after_training = true};
 
   Grouped(const Options& o, const Shape&) : group_(o["group"]), window_(o["window"]) {}
 

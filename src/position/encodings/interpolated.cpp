@@ -19,7 +19,8 @@ struct Interpolated {
       .differs =
           "Where it is applied belongs to the model: Gemma 3 (4B and larger) divides by 8 in its global layers only. Ports "
           "that did so in every layer, or in none, were wrong.",
-      .differs_zh = "在哪些层使用取决于模型：Gemma 3（4B 及以上）只在全局层除以 8；有的移植版在所有层都除，有的干脆不除，都不对。"};
+      .differs_zh = "在哪些层使用取决于模型：Gemma 3（4B 及以上）只在全局层除以 8；有的移植版在所有层都除，有的干脆不除，都不对。",
+      .after_training = true};
 
   Interpolated(const Options& o, const Shape&) : factor_(o["factor"]) {}
 

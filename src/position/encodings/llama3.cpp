@@ -24,7 +24,8 @@ struct Llama3 : rotary::Turning {
       .paper = "Grattafiori et al. 2024, The Llama 3 Herd of Models, arXiv:2407.21783",
       .doors = unsigned(Door::rotation), .options = options, .past = Past::degrades,
       .past_note = "For a model trained with plain rotary: with some tuning it reads inputs up to factor times as long.",
-      .past_note_zh = "供用普通旋转编码训练的模型使用：经微调可读至多 factor 倍长的输入。"};
+      .past_note_zh = "供用普通旋转编码训练的模型使用：经微调可读至多 factor 倍长的输入。",
+      .after_training = true};
 
   Llama3(const Options& o, const Shape& s) : Turning(o, rotary::pairs(o, s)) {
     for (double& f : frequency_) {

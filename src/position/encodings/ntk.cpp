@@ -19,7 +19,8 @@ struct Ntk : rotary::Turning {
       .past_note_zh = "供用普通旋转编码训练的模型使用：可读更长的输入，但达不到 factor 倍。",
       .differs =
           "Loaders that call the factor alpha compute the same base, some with the exponent 64/63 of D = 128 written in.",
-      .differs_zh = "有些加载器把倍数称为 alpha，得到的底数相同，但其中一些把 D = 128 时的指数 64/63 写死了。"};
+      .differs_zh = "有些加载器把倍数称为 alpha，得到的底数相同，但其中一些把 D = 128 时的指数 64/63 写死了。",
+      .after_training = true};
 
   Ntk(const Options& o, const Shape& s) : Turning(o, rotary::pairs(o, s)) {
     series(rotary::enlarged(o["base"], o["factor"], int(frequency_.size())));

@@ -21,7 +21,8 @@ struct Rectified {
       .past_note = "No distance beyond the window is ever met; if leaky, distances grow many times slower.",
       .past_note_zh = "不会出现超过窗口的距离；leaky 时距离增长慢许多倍。",
       .example = "window=32",
-      .causal_only = true};
+      .causal_only = true,
+      .after_training = true};
 
   Rectified(const Options& o, const Shape&) : window_(o["window"]), slower_(o.flag("leaky") ? 1 / o["factor"] : 0) {}
 

@@ -21,7 +21,8 @@ struct Shifted {
       .doors = unsigned(Door::ids), .options = options, .past = Past::degrades,
       .past_note = "Large distances are S − W smaller, so that trained ones reach that much further.",
       .past_note_zh = "远距离减小 S − W，因此训练过的距离能覆盖更远。",
-      .causal_only = true};
+      .causal_only = true,
+      .after_training = true};
 
   Shifted(const Options& o, const Shape& s) : shift_(shift(o, s)), window_(window(o, s)) {}
   static Error check(const Options& o, const Shape& s) {

@@ -41,7 +41,8 @@ struct Yarn : rotary::Turning {
       .differs_zh =
           "作者把边界限制在 d − 1 以内，有些移植版限制在 d/2 − 1；gpt-oss 的边界不取整（truncate=false）。"
           "DeepSeek 的模型还把分数乘以 m(mscale_all_dim)²，其他设置该值的模型则不乘；"
-          "忽略 mscale 会改变 q 和 k 的大小。"};
+          "忽略 mscale 会改变 q 和 k 的大小。",
+      .after_training = true};
 
   Yarn(const Options& o, const Shape& s) : Turning(o, rotary::pairs(o, s)), shape_(s) {
     const double R = 2.0 * double(frequency_.size()), L = rotary::original(o, s), factor = o["factor"];
