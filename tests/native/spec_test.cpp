@@ -134,6 +134,18 @@ TEST_CASE("every option refuses what lies outside") {
   }
 }
 
+TEST_CASE("twice the trained length is refused by those that say so") {
+  for (auto& entry : catalogue()) {
+    const Descriptor& d = *entry.descriptor;
+    CAPTURE(d.name);
+    BoundStack bound(d.name, shape(2, 8, 16, 32));
+    Plan plan;
+    const std::vector<int> tokens(64, 0);
+    CHECK(!bound.stack.plan(32, 0, nullptr, plan, tokens.data()));
+    CHECK(bool(bound.stack.plan(64, 0, nullptr, plan, tokens.data())) == (d.past == Past::refuses));
+  }
+}
+
 TEST_CASE("the catalogue as JSON") {
   const Json json = Json::parse(catalogue_json());
   REQUIRE(json.items.size() == catalogue().size());

@@ -22,9 +22,9 @@ struct Hierarchical {
   static constexpr Descriptor descriptor{
       .name = "hierarchical", .title = "Hierarchical table", .title_zh = "层次分解的位置编码",
       .paper = "Su 2020, 层次分解位置编码，让BERT可以处理超长文本, kexue.fm/archives/7947",
-      .doors = unsigned(Door::input), .options = options, .past = Past::refuses,
-      .past_note = "A table of n rows serves n² positions: those past its rows are put together from two of them.",
-      .past_note_zh = "n 行的表可表示 n² 个位置：超出行数的位置由其中两行组合而成。"};
+      .doors = unsigned(Door::input), .options = options, .past = Past::degrades,
+      .past_note = "A table of n rows serves n² positions: those past its rows are put together from two of them. Past n² it refuses.",
+      .past_note_zh = "n 行的表可表示 n² 个位置：超出行数的位置由其中两行组合而成；超过 n² 则拒绝运行。"};
 
   Hierarchical(const Options& o, const Shape& s)
       : rows_(rows(o, s)), d_(s.width), clamp_(o.flag("overflow")), coarse_(o["alpha"] / (1 - o["alpha"])) {
