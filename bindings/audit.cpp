@@ -20,7 +20,7 @@ std::string audit_json(std::string spec, ShapeRequest request) {
   part("unique", "smallest distance between two positions, as the last token sees them with equal content");
   json.field("distance", a.unique.distance).key("positions").open('[').value(double(a.unique.first)).value(double(a.unique.second)).close(']').close('}');
   part("deterministic", "largest difference between two plans: again, while training, as the first part of twice the length");
-  json.field("again", a.deterministic.again).field("training", a.deterministic.training).field("longer", a.deterministic.longer).close('}');
+  json.field("again", a.deterministic.again).field("training", a.deterministic.training).field("longer", a.deterministic.longer).field("door", a.deterministic.door).close('}');
   part("past", "share of distances, angles, input vectors, factors and attention at 4 times the length that never came at it");
   json.field("trained", a.past.trained.c_str()).field("refused", a.past.refused.c_str()).field("distances", a.past.distances);
   json.field("angles", a.past.angles).field("rows", a.past.rows).field("factors", a.past.factors).field("weight", a.past.weight).close('}');

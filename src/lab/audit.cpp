@@ -167,49 +167,63 @@ void measure_unique(const Subject& subject, const View& view, Audit& out) {
   out.unique.distance = std::sqrt(least);
 }
 
-// Over the first n tokens of both.
-double difference(const Plan& a, const Plan& b, int n, const Shape& s) {
+// The largest difference so far, and the door that it is behind; what is rounding does not count.
+struct Difference {
   double most = 0;
-  auto compare = [&](const auto& x, const auto& y, size_t size) {
+  const char* door = "";
+  void meet(const char* behind, double part, double rounding) { if (part > std::max(most, rounding)) most = part, door = behind; }
+};
+
+// Over the first n tokens of both.
+Difference difference(const Plan& a, const Plan& b, int n, const Shape& s) {
+  Difference out;
+  auto compare = [&](const char* door, const auto& x, const auto& y, size_t size) {
     double part = 0;
     for (size_t i = 0; i < std::min({size, x.size(), y.size()}); i++) part = std::max(part, difference(x[i], y[i]));
-    if (part > rounding<std::decay_t<decltype(x[0])>>(size_of(x))) most = std::max(most, part);
+    out.meet(door, part, rounding<std::decay_t<decltype(x[0])>>(size_of(x)));
   };
-  compare(a.positions, b.positions, n);
-  compare(a.input, b.input, size_t(n) * s.width);
-  compare(a.rotation.cosine, b.rotation.cosine, size_t(n) * a.rotation.pairs);
-  compare(a.rotation.sine, b.rotation.sine, size_t(n) * a.rotation.pairs);
+  compare("ids", a.positions, b.positions, n);
+  compare("input", a.input, b.input, size_t(n) * s.width);
+  compare("rotation", a.rotation.cosine, b.rotation.cosine, size_t(n) * a.rotation.pairs);
+  compare("rotation", a.rotation.sine, b.rotation.sine, size_t(n) * a.rotation.pairs);
   double part = 0, size = 0;
   for (int i = 0; i < n; i++)
     for (int j = 0; j < n; j++) {
       const bool seen = sees(a, i, j);
-      if (seen != sees(b, i, j)) most = std::max(most, 1.0);
+      if (seen != sees(b, i, j)) out.meet("pattern", 1, 0);
       for (int h = 0; seen && !a.bias.table.empty() && h < s.heads; h++) {
-        const double one = a.bias.row(h, i)[j], other = b.bias.row(h, i)[j];
-        part = std::max(part, difference(one, other));
+        const double one = a.bias.row(h, i)[j];
+        part = std::max(part, difference(one, b.bias.row(h, i)[j]));
         if (std::isfinite(one)) size = std::max(size, std::fabs(one));
       }
     }
-  if (part > rounding<float>(size)) most = std::max(most, part);
+  out.meet("bias", part, rounding<float>(size));
   part = 0;
   for (int h = 0; !a.scale.empty() && h < s.heads; h++)
     for (int i = 0; i < n; i++) part = std::max(part, difference(a.scale[size_t(h) * a.length + i], b.scale[size_t(h) * b.length + i]));
-  if (part > rounding<float>(size_of(a.scale))) most = std::max(most, part);
-  return most;
+  out.meet("scale", part, rounding<float>(size_of(a.scale)));
+  return out;
 }
 
 Error measure_deterministic(Subject& subject, int n, Audit& out) {
   Stack& stack = subject.stack;
   Plan other;
   Random random(1, 2);
+  Difference most;
+  auto compare = [&](const Plan& a, const Plan& b) {
+    const Difference one = difference(a, b, n, stack.shape());
+    most.meet(one.door, one.most, 0);
+    return one.most;
+  };
   if (Error e = subject.plan_for(n, nullptr, other)) return e;
-  out.deterministic.again = difference(subject.plan, other, n, stack.shape());
+  out.deterministic.again = compare(subject.plan, other);
   Plan drawn;
   if (Error e = subject.plan_for(n, &random, drawn)) return e;
   if (Error e = subject.plan_for(n, &random, other)) return e;
-  out.deterministic.training = difference(drawn, other, n, stack.shape());
+  out.deterministic.training = compare(drawn, other);
   Error refused = subject.plan_for(2 * n, nullptr, other);
-  out.deterministic.longer = refused ? closed : difference(subject.plan, other, n, stack.shape());
+  out.deterministic.longer = refused ? closed : compare(subject.plan, other);
+  out.deterministic.door = most.door;
   return {};
 }
 
@@ -274,7 +288,9 @@ Error measure_past(Subject& subject, int n, Audit& out) {
   Met met;
   {
     Subject trained;
-    if (Error e = trained.make(past.trained = spec_in_training(stack.spec()), s)) return e;
+    const std::string spec = spec_in_training(stack.spec());
+    if (spec != stack.spec()) past.trained = spec;
+    if (Error e = trained.make(spec, s)) return e;
     if (Error e = meet(trained, n, met)) return e;
   }
   View view;

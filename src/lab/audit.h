@@ -23,8 +23,8 @@ struct Audit {
 
   // The largest difference of any entry of the plan (positions, input, cosine and sine, visible bias, who is seen as 0 or
   // 1, scale) between: two plans of n tokens in evaluation; two in training, one after the other; n tokens alone and as
-  // the first n of 2n. NaN for the last: 2n tokens are refused.
-  struct { double again = 0, training = 0, longer = 0; } deterministic;
+  // the first n of 2n. NaN for the last: 2n tokens are refused. door: what the largest of them is behind, "" where all are 0.
+  struct { double again = 0, training = 0, longer = 0; const char* door = ""; } deterministic;
 
   // What comes at 4n that never came at n (seen: the largest of 32 plans in training), from 0 to 1:
   //   distances  share of the keys that the last token sees, further away than any key was (bias, content, value, pattern doors)
@@ -32,7 +32,7 @@ struct Audit {
   //   rows       share of the input vectors that equal none of the first n within 1e-6
   //   factors    share of the factors on rows of scores, over queries and heads, outside of the range of their head so far
   //   weight     share of its attention, under bias and pattern with equal content, on keys at such distances; mean of heads
-  // trained: the spec that was trained with: what is put on a trained model (Descriptor::after_training) is not in it.
+  // trained: the spec of training, where the encoding is put on a trained model (Descriptor::after_training), else "".
   // refused: the sentence with which 4n tokens are refused; then nothing else is measured.
   struct { std::string trained, refused; double distances = 0, angles = 0, rows = 0, factors = 0, weight = 0; } past;
 

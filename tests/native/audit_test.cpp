@@ -72,7 +72,10 @@ TEST_CASE("audit: deterministic") {
   CHECK(random.deterministic.again == 0);
   CHECK(random.deterministic.training > 1);
   CHECK(random.deterministic.longer > 1);
+  CHECK(random.deterministic.door == std::string("ids"));
+  CHECK(measure("rope").deterministic.door == std::string());
   CHECK(measure("dynamic_ntk").deterministic.longer > 0.01);
+  CHECK(measure("dynamic_ntk").deterministic.door == std::string("rotation"));
   CHECK(measure("dynamic_ntk").deterministic.again == 0);
   CHECK(std::isnan(measure("learned").deterministic.longer));
   CHECK(measure("learned:overflow=clamp").deterministic.longer == 0);
@@ -133,8 +136,8 @@ TEST_CASE("audit: what is put on a trained model was not met in training") {
   CHECK(measure("alibi+grouped:window=8+log_n").past.trained == "alibi+log_n");
   CHECK(measure("yarn:factor=8:base=500:pairing=half:beta_fast=16").past.trained == "rope:base=500:pairing=half");
   CHECK(measure("interpolated").past.trained == "nope");
-  CHECK(measure("rope").past.trained == "rope");
-  CHECK(measure("dynamic_ntk").past.trained == "dynamic_ntk");  // plain up to the trained length
+  CHECK(measure("rope").past.trained.empty());
+  CHECK(measure("dynamic_ntk").past.trained.empty());  // plain up to the trained length
   // Of distances 0 … 127 four times closer three are beyond 31: new to all pairs but the fastest, which went all around.
   CHECK(measure("interpolated:factor=4+rope").past.angles == about(3 * 3 / (4 * 128.0)));
   CHECK(measure("interpolated:factor=4+alibi").past.distances == about(3 / 128.0));

@@ -2,12 +2,12 @@ import { css, html, nothing, type PropertyValues } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import type { Audit, EncodingShape } from 'lengthwise';
 import { load, type RemoteLengthwise } from 'lengthwise/worker';
-import { base } from '../theme.ts';
+import { base, type Door } from '../theme.ts';
 import { Localised } from '../localised.ts';
 
 /** One number: its name, what is said of it, and how much of its bar is filled (none: no bar). */
 interface Measure { name: string; value: string; share?: number }
-interface Card { title: string; asks: string; finds: string; sentence?: string; measures: Measure[]; half?: string }
+interface Card { title: string; asks: string; finds: string; sentence?: unknown; measures: Measure[]; half?: string }
 
 const pause = 250; // ms without a change before it is measured: a slider passes many values
 
@@ -26,9 +26,9 @@ export class AuditElement extends Localised {
     [role=status] { margin-bottom: 14px; max-width: 78ch; }
     .finds { margin: 7px 0 8px; font-weight: 600; font-size: 14px; }
     .sentence { margin-bottom: 6px; overflow-wrap: anywhere; }
-    dl { display: grid; grid-template-columns: minmax(0, 1fr) 150px; gap: 5px 10px; align-items: center; margin: 0; font-size: 13px; }
+    dl { display: grid; grid-template-columns: minmax(0, 1fr) minmax(150px, max-content); gap: 5px 10px; align-items: center; margin: 0; font-size: 13px; }
     dt { color: var(--lw-muted); line-height: 1.3; }
-    dd { margin: 0; display: flex; align-items: center; justify-content: end; gap: 10px; }
+    dd { margin: 0; white-space: nowrap; display: flex; align-items: center; justify-content: end; gap: 10px; }
     .bar { position: relative; height: 9px; flex: 0 0 84px; margin-right: auto; background: var(--lw-shade); box-shadow: inset 0 0 0 1px var(--lw-line); }
     .bar i { position: absolute; inset: 0 auto 0 0; background: var(--hue, var(--lw-muted)); }
     .half .bar::after { content: ""; position: absolute; left: 50%; top: -3px; bottom: -3px; border-left: 1px solid var(--lw-ink); }
@@ -69,7 +69,7 @@ export class AuditElement extends Localised {
   private card({ title, asks, finds, sentence, measures, half }: Card) {
     return html`<section class=${half ? 'half' : ''}><h3>${title}</h3><p class="quiet">${asks}</p>
       <p class="finds">${finds}</p>
-      ${sentence ? html`<p class="sentence quiet" lang="en">${sentence}</p>` : nothing}
+      ${sentence ? html`<p class="sentence quiet">${sentence}</p>` : nothing}
       ${measures.length ? html`<dl>${measures.map(({ name, value, share }) => html`<dt>${name}</dt>
         <dd>${share === undefined ? nothing : html`<span class="bar" aria-hidden="true"><i style="width: ${Math.round(100 * share)}%"></i></span>`}${value}</dd>`)}</dl>` : nothing}
       ${half && measures.some((m) => m.share !== undefined) ? html`<small>${half}</small>` : nothing}</section>`;
@@ -78,8 +78,9 @@ export class AuditElement extends Localised {
   private cards({ unique, deterministic, past, content, cost }: Audit): Card[] {
     const { audit: words } = this.t.docs, [a, b] = unique.positions;
     const { again, training, longer } = deterministic;
-    const shares: [string, number | null][] = [[words.distances, past.distances], [words.angles, past.angles], [words.rows, past.rows], [words.weight, past.weight]];
-    const newest = measured(shares), beside = measured([[words.input, content.input], [words.bias, content.bias]]);
+    const newest = measured([[words.distances, past.distances], [words.angles, past.angles], [words.rows, past.rows], [words.factors, past.factors], [words.weight, past.weight]]);
+    const beside = measured([[words.input, content.input], [words.bias, content.bias]]);
+    const freshest = most(newest), loudest = most(beside);
     return [
       {
         ...words.unique, finds: unique.distance === 0 ? words.alike(a, b) : words.nearest(a, b),
@@ -88,15 +89,15 @@ export class AuditElement extends Localised {
       {
         ...words.deterministic, finds: training ? words.random : longer ? words.byLength : words.same,
         measures: [[words.again, again], [words.training, training], [words.longer, longer]].map(([name, value]) => (
-          { name: name as string, value: value === null ? words.refused : value === 0 ? '= 0' : `≠ ${short(value as number)}` })),
+          { name: name as string, value: value === null ? words.refused : value === 0 ? words.noDifference : words.differs(short(value as number), this.t.door[deterministic.door as Door]) })),
       },
       {
-        ...words.past, sentence: past.refused,
-        finds: past.refused ? words.refuses : newest.length ? words.upTo(percent(Math.max(...newest.map(([, v]) => v)))) : words.nothingNew,
+        ...words.past, sentence: past.refused ? html`<span lang="en">${past.refused}</span>` : past.trained ? words.trainedWith(past.trained) : undefined,
+        finds: past.refused ? words.refuses : freshest ? words.upTo(percent(freshest)) : newest.length ? words.nothingIsNew : words.nothingNew,
         measures: newest.map(([name, value]) => ({ name, value: percent(value), share: value })),
       },
       {
-        ...words.content, half: words.halfContent, finds: beside.length ? words.times(short(Math.max(...beside.map(([, v]) => v)))) : words.addsNothing,
+        ...words.content, half: words.halfContent, finds: loudest ? words.times(short(loudest)) : beside.length ? words.leaves : words.addsNothing,
         measures: beside.map(([name, value]) => ({ name, value: `${short(value)} ×`, share: value / (1 + value) })),
       },
       {
@@ -112,6 +113,7 @@ export class AuditElement extends Localised {
 }
 
 const measured = (all: [string, number | null][]) => all.filter((one): one is [string, number] => one[1] !== null);
+const most = (all: [string, number][]) => Math.max(0, ...all.map(([, v]) => v));
 const short = (value: number): string => (value >= 1000 ? Math.round(value).toLocaleString('en') : String(Number(value.toPrecision(2))));
 const percent = (value: number): string => `${value > 0 && value < 0.01 ? '< 1' : Math.round(100 * value)} %`;
 declare global { interface HTMLElementTagNameMap { 'lengthwise-audit': AuditElement } }
