@@ -34,6 +34,7 @@ export class Bench extends Site {
     progress::-webkit-progress-value { background: var(--lw-rotation); }
     progress::-moz-progress-bar { background: var(--lw-rotation); }
     .beside { display: flex; flex-wrap: wrap; gap: 4px 14px; align-items: center; margin-bottom: 24px; font-size: 13px; }
+    .beside label { flex-wrap: wrap; min-width: 0; }
     select { background: var(--lw-raised); border: 1px solid var(--lw-line); border-radius: 4px; min-height: 28px; padding: 2px 6px; max-width: 100%; }
     .rows { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 440px), 1fr)); gap: 30px 44px; align-items: start; }
     section.row { border-top: 2px solid var(--lw-line); padding-top: 8px; break-inside: avoid; transition: border-color .2s; }
@@ -60,7 +61,7 @@ export class Bench extends Site {
   @state() private quick = false;
   @state() private now = '';
   @state() private problem = '';
-  @state() private copying = '';
+  @state() private copying: 'copied' | 'notCopied' | '' = '';
   @state() runs = peers;
   @state() recorded = closest(peers);
   variant = '';
@@ -112,8 +113,7 @@ export class Bench extends Site {
     return `${JSON.stringify({ bench: 'lengthwise', date: new Date().toISOString(), userAgent, cores, variant: this.variant, quick: this.quick, state: this.state, rows: results }, null, 1)}\n`;
   }
   private async copy() {
-    const { bench } = this.t;
-    this.copying = await navigator.clipboard?.writeText(this.json()).then(() => bench.copied, () => bench.notCopied) ?? bench.notCopied;
+    this.copying = await navigator.clipboard?.writeText(this.json()).then(() => 'copied' as const, () => 'notCopied' as const) ?? 'notCopied';
   }
 
   private titleOf(row: Row): string {
@@ -166,7 +166,7 @@ export class Bench extends Site {
         <label><input type="checkbox" .checked=${this.quick} ?disabled=${busy} @change=${(e: Event) => { this.quick = (e.target as HTMLInputElement).checked; }}>${words.quick}</label>
         <button class="go ${busy ? 'plain' : ''}" data-action=${busy ? 'cancel' : 'start'} @click=${this.press}>${busy ? words.cancel : results.length ? words.again : words.start}</button></p>
       <p class="quiet" role="status">${this.status()}</p>
-      ${results.length && !busy ? html`<p class="buttons"><button class="link" data-action="copy" @click=${this.copy}><span role="status">${this.copying || words.copy}</span></button>
+      ${results.length && !busy ? html`<p class="buttons"><button class="link" data-action="copy" @click=${this.copy}><span role="status">${words[this.copying || 'copy']}</span></button>
         <button class="link" data-action="download" @click=${() => download('lengthwise-bench.json', 'application/json', this.json())}>${words.download}</button></p>` : nothing}</div>`;
   }
 

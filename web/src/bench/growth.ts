@@ -10,6 +10,8 @@ type Point = Curve['points'][number];
 const hues: Record<string, string> = { full: 'rotation', window: 'input', linear: 'bias' };
 const hue = (id: string) => `var(--lw-${hues[id] ?? 'rotation'})`;
 
+const whole = (value: number) => Math.round(value).toLocaleString('en');
+const figure = (value: number) => Number(value.toPrecision(3)).toLocaleString('en', { maximumSignificantDigits: 3 });
 const time = ({ median }: Point) => median, memory = ({ scratchBytes }: Point) => scratchBytes! / 1024;
 
 // A recorded run of growth: time against length, heads, width and model size, on axes where a law is a straight line.
@@ -52,14 +54,16 @@ export class GrowthElement extends Localised {
     const laws = curves.flatMap(({ id, law, points: all }) => all.map(({ x }) => ({ id, x, y: value(all.at(-1)!) * (x / all.at(-1)!.x) ** law })));
     const xs = [...new Set(points.map(({ x }) => x))].sort((a, b) => a - b);
     const stroke = ({ id }: { id: string }) => hue(id);
+    const covered = new Set(curves.filter(({ points: mine }, i) => curves.slice(i + 1).some(({ points: others }) => mine.every((point, at) => others[at] && value(point) === value(others[at]!)))).map(({ id }) => id));
+    const strokeWidth = ({ id }: { id: string }) => (covered.has(id) ? 5 : 1.6); // what lies under another is seen on both sides of it
     const size = { width: 270, height: 210, margins: { left: 42, right: curves.length > 1 ? 86 : 16, top: 28, bottom: 36 } }, { margins } = size;
     return Plot.plot({
       width: size.width, height: size.height, marginLeft: margins.left, marginRight: margins.right, marginTop: margins.top, marginBottom: margins.bottom, style: { background: 'none', color: 'var(--lw-ink)' },
-      x: { type: 'log', base: 2, label: words.by[curves[0]!.by], ticks: xs.filter((_, i) => (xs.length - 1 - i) % Math.ceil(xs.length / 3) === 0), tickFormat: (x: number) => (x < 1e4 ? String(x) : `${Math.round(x / 1000)}k`), tickSize: 4 },
-      y: { type: 'log', label: axis, grid: true, nice: true, ticks: 4, tickFormat: '~r', tickSize: 0 },
+      x: { type: 'log', base: 2, label: words.by[curves[0]!.by], ticks: xs.filter((_, i) => (xs.length - 1 - i) % Math.ceil(xs.length / 3) === 0), tickFormat: whole, tickSize: 4 },
+      y: { type: 'log', label: axis, grid: true, nice: true, ticks: 4, tickFormat: figure, tickSize: 0 },
       marks: [
         lawful ? Plot.line(laws, { x: 'x', y: 'y', z: 'id', stroke, strokeDasharray: '3 3', strokeOpacity: 0.7 }) : null,
-        Plot.line(points, { x: 'x', y: 'y', z: 'id', stroke, strokeWidth: 1.6 }),
+        Plot.line(points, { x: 'x', y: 'y', z: 'id', stroke, strokeWidth }),
         Plot.dot(points, { x: 'x', y: 'y', fill: stroke, r: 2.5 }),
         curves.length > 1 ? labels(curves.map(({ id, points: all }) => ({ text: words.curves[id]!, x: all.at(-1)!.x, y: value(all.at(-1)!), stroke: hue(id), opacity: 1 })), size) : null,
       ],
@@ -70,8 +74,8 @@ export class GrowthElement extends Localised {
     const { growth: words } = this.t.bench, measured = points.some(({ scratchBytes }) => scratchBytes !== undefined);
     return html`<table><caption>${words.curves[id]} (${words.law(law)})</caption>
       <thead><tr>${[words.by[by], words.time, words.exponent, ...(measured ? [words.memory] : [])].map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
-      <tbody>${points.map(({ x, median, exponent, scratchBytes }) => html`<tr><th scope="row">${x.toLocaleString('en')}</th><td>${median.toPrecision(3)}</td>
-        <td>${exponent?.toFixed(2) ?? ''}</td>${measured ? html`<td>${(scratchBytes! / 1024).toFixed(0)} KB</td>` : ''}</tr>`)}</tbody></table>`;
+      <tbody>${points.map(({ x, median, exponent, scratchBytes }) => html`<tr><th scope="row">${whole(x)}</th><td>${figure(median)}</td>
+        <td>${exponent?.toFixed(2) ?? ''}</td>${measured ? html`<td>${whole(scratchBytes! / 1024)} KB</td>` : ''}</tr>`)}</tbody></table>`;
   }
 }
 declare global { interface HTMLElementTagNameMap { 'lengthwise-growth': GrowthElement } }
