@@ -48,6 +48,7 @@ export class Docs extends Site {
   override async connectedCallback() {
     super.connectedCallback();
     addEventListener('hashchange', this.follow);
+    this.narrow.addEventListener('change', this.fold);
     try {
       const lengthwise = await engine();
       this.catalogue = lengthwise.encodings(texts);
@@ -60,10 +61,13 @@ export class Docs extends Site {
   override disconnectedCallback() {
     super.disconnectedCallback();
     removeEventListener('hashchange', this.follow);
+    this.narrow.removeEventListener('change', this.fold);
   }
 
+  private readonly fold = () => this.requestUpdate();
+
   private readonly follow = async (event?: Event) => {
-    this.name = decodeURIComponent(location.hash.slice(1));
+    this.name = unescaped(location.hash.slice(1));
     if (!event) return;
     await this.updateComplete;
     scrollTo(0, 0);
@@ -73,10 +77,19 @@ export class Docs extends Site {
 
   protected override updated() {
     const shown = this.shown;
+    this.revealCurrent();
     document.title = shown ? `${titleOf(shown, this.language)} · lengthwise` : `lengthwise: ${this.tagline}`;
   }
 
-  private get shown(): Descriptor | undefined { return this.catalogue.find((d) => d.name === this.name); }
+  /** The list of all encodings scrolls by itself. */
+  private revealCurrent() {
+    const list = this.renderRoot.querySelector('nav'), item = list?.querySelector('a[aria-current]');
+    if (!list || !item) return;
+    const [outer, inner] = [list.getBoundingClientRect(), item.getBoundingClientRect()];
+    if (inner.top < outer.top || inner.bottom > outer.bottom) list.scrollTop += (inner.top + inner.bottom - outer.top - outer.bottom) / 2;
+  }
+
+  private get shown(): Descriptor | undefined { return this.catalogue.find((d) => d.name === this.name.toLowerCase()); }
 
   override render() {
     const { t, shown } = this;
@@ -96,7 +109,8 @@ export class Docs extends Site {
   }
 
   private all() {
-    return html`<p class="lead quiet">${this.t.docs.lead(this.catalogue.length)}</p>
+    return html`${this.name ? html`<p class="error" role="alert">${this.t.docs.unknown(this.name)}</p>` : nothing}
+      <p class="lead quiet">${this.t.docs.lead(this.catalogue.length)}</p>
       <div class="groups">${this.groups((d) => d.doors).map(([door, members]) => html`
         <section class="door" style="--hue: var(--lw-${door})"><h2>${this.word(door)}<span>${door === 'none' ? '' : this.t.doorNote[door]}</span></h2>
           <ul>${members.map((d) => html`<li><a href="#${d.name}">${titleOf(d, this.language)} <code>${d.name}</code></a></li>`)}</ul></section>`)}</div>`;
@@ -108,5 +122,10 @@ export class Docs extends Site {
     const members = (door: Group) => this.catalogue.filter((d) => (door === 'none' ? d.doors.length === 0 : of(d).includes(door)));
     return (['none', ...doors] as Group[]).map((door): [Group, Descriptor[]] => [door, members(door)]).filter(([, all]) => all.length > 0);
   }
+}
+
+/** What is no escape stays as it is. */
+function unescaped(text: string): string {
+  try { return decodeURIComponent(text); } catch { return text; }
 }
 declare global { interface HTMLElementTagNameMap { 'lengthwise-docs': Docs } }

@@ -76,6 +76,7 @@ export const en = {
   docs: {
     title: 'Encodings', all: 'All encodings', toLab: 'Train and compare', more: 'Equation, parameters, pictures',
     lead: (n: number) => `${n} encodings, by the door that each opens. Choose one: its pictures are computed by the library while you look, and follow its parameters.`,
+    unknown: (name: string) => `There is no encoding “${name}”. These there are:`,
     equation: 'Equation', learns: 'Learned', learnedNot: (options: boolean): string => (options ? 'Nothing, with the default parameters.' : 'Nothing.'), learnedShared: 'Yes, one set for all layers.', learnedPerLayer: 'Yes, one set for each layer.',
     mask: 'Mask', causalOnly: 'Only with a causal mask.', bothWays: 'With a causal mask and without.',
     differs: 'Between implementations', source: 'Source',

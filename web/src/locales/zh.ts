@@ -72,6 +72,7 @@ export const zh: Strings = {
   docs: {
     title: '位置编码', all: '全部编码', toLab: '训练并比较', more: '公式、参数与图示',
     lead: (n) => `共 ${n} 种编码，按各自打开的门排列。选一种来看：图由库在本页实时计算，随参数变化。`,
+    unknown: (name) => `没有名为“${name}”的编码。现有的编码如下：`,
     equation: '公式', learns: '可学习', learnedNot: (options) => (options ? '默认参数下没有可学习的部分。' : '没有可学习的部分。'), learnedShared: '有，所有层共用一组。', learnedPerLayer: '有，每层各一组。',
     mask: '掩码', causalOnly: '只能配合因果掩码。', bothWays: '有无因果掩码均可。',
     differs: '各实现的差异', source: '源文件',
