@@ -9,7 +9,7 @@ import { titleOf } from '../dress.ts';
 import { linked } from '../paper.ts';
 import { places } from '../places.ts';
 import type { Descriptor } from '../engine.ts';
-import { heads, pictures, shape, tokensOf, trainedLength, type Picture, type Scene } from './pictures.ts';
+import { heads, lettersOf, pictures, shape, tokensOf, trainedLength, type Picture, type Scene } from './pictures.ts';
 import { mostContentTokens } from './content.ts';
 import { specOf, valuesOf, type Values } from './options.ts';
 import '../block.ts';
@@ -130,8 +130,8 @@ export class Entry extends Localised {
 
   private picture(picture: Picture) {
     if (picture.kind === 'sentence') return html`<p class="sentence wide">${this.t.docs.sentences[picture.reason]}</p>`;
-    const letters = this.readsTokens ? this.scene.text : '';
-    return html`<lengthwise-picture class=${letters && picture.x === 'token' ? 'wide' : ''} .lang=${this.lang} .picture=${picture} .letters=${letters}></lengthwise-picture>`;
+    const letters = this.readsTokens ? lettersOf(this.scene.text).filter(({ token }) => token < this.scene.tokens) : [];
+    return html`<lengthwise-picture class=${letters.length && picture.x === 'token' ? 'wide' : ''} .lang=${this.lang} .picture=${picture} .letters=${letters}></lengthwise-picture>`;
   }
 
   private controls() {

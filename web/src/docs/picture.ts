@@ -4,7 +4,7 @@ import * as Plot from '@observablehq/plot';
 import { base } from '../theme.ts';
 import { Localised } from '../localised.ts';
 import { labels, logTicks } from '../charts/chart.ts';
-import type { CurvesPicture, MapPicture } from './pictures.ts';
+import type { CurvesPicture, Letter, MapPicture } from './pictures.ts';
 
 type Plotted = (SVGSVGElement | HTMLElement) & Plot.Plot;
 
@@ -23,7 +23,7 @@ export class PictureElement extends Localised {
     .inks { position: absolute; visibility: hidden; }
   `];
   @property({ attribute: false }) picture!: MapPicture | CurvesPicture;
-  @property({ attribute: false }) letters = ''; // of the tokens, where they matter
+  @property({ attribute: false }) letters: Letter[] = []; // of the tokens, where they matter
   @state() private width = 0;
   @state() private pointed = '';
   private readonly observer = new ResizeObserver(([entry]) => { this.width = Math.floor(entry!.contentRect.width); });
@@ -98,7 +98,8 @@ export class PictureElement extends Localised {
     const [least, most] = bounds(this.picture), farthest = Math.max(1, ...dots.map((d) => d.x));
     const named = lines.length > 1 && lines.length <= 8;
     const vertical = x !== 'pair', shown = rules.filter((at) => (vertical ? at <= farthest : true));
-    const letters = x === 'token' && this.letters.length > 0 && this.width / this.letters.length > 8;
+    const letters = x === 'token' && this.letters.length > 0 && this.width / (farthest + 1) > 8;
+    const letterAt = new Map(this.letters.map(({ letter, token }) => [token, letter]));
     const ruled = shown.map((at) => (vertical
       ? [Plot.ruleX([at], { stroke: 'var(--lw-muted)', strokeDasharray: '2 3' }), Plot.text([trained(at)], { x: at, frameAnchor: 'top', dy: -14, fill: 'var(--lw-muted)' })]
       : [Plot.ruleY([at], { stroke: 'var(--lw-muted)', strokeDasharray: '2 3' }), Plot.text([trained(at)], { y: at, frameAnchor: 'left', textAnchor: 'start', dx: 6, dy: -7, fill: 'var(--lw-muted)' })]));
@@ -107,7 +108,7 @@ export class PictureElement extends Localised {
     return Plot.plot({
       width: size.width, height: size.height, marginLeft: size.margins.left, marginBottom: size.margins.bottom, marginTop: size.margins.top, marginRight: size.margins.right,
       style: { background: 'none', color: 'var(--lw-ink)' },
-      x: { label: axis[x], labelAnchor: 'right', tickSize: 4, ticks: letters ? this.letters.length : 6, tickFormat: letters ? (i: number) => this.letters[i] ?? '' : String },
+      x: { label: axis[x], labelAnchor: 'right', tickSize: 4, ticks: letters ? [...letterAt.keys()] : 6, tickFormat: letters ? (token: number) => letterAt.get(token) : String },
       y: { label: axis[y], labelAnchor: 'top', type: log ? 'log' : 'linear', domain: most - least > 1e-4 * Math.abs(most) ? undefined : reach(least, 1.2 * most), ticks: log ? logTicks(least, most) : 5, tickFormat: short, tickSize: 0, nice: !log, grid: true },
       marks: [
         ...ruled,

@@ -25,6 +25,17 @@ export const shape: EncodingShape = { heads, headDim: 32, width: 64, trainedLeng
 /** A sample for encodings that look at which tokens there are: the bytes of a text. */
 export const tokensOf = (text: string): Uint8Array => new TextEncoder().encode(text);
 
+/** A character of that text, in the middle of its tokens: one of several bytes has several. */
+export interface Letter { letter: string; token: number }
+
+export function lettersOf(text: string): Letter[] {
+  let bytes = 0;
+  return Array.from(new Intl.Segmenter().segment(text), ({ segment }) => {
+    const first = bytes, last = (bytes += tokensOf(segment).length) - 1;
+    return { letter: segment, token: (first + last) / 2 };
+  });
+}
+
 export function make(lw: Lengthwise, spec: string, scene: Scene, changes: EncodingShape = {}): Encoding {
   const encoding = lw.encoding(spec, { ...shape, causal: scene.causal, ...changes });
   if (encoding.readsTokens) encoding.setTokens(tokensOf(scene.text).subarray(0, scene.tokens));
