@@ -48,12 +48,12 @@ export class PictureElement extends Localised {
     const { picture } = this, { title, note } = this.t.docs.pictures[picture.what];
     const name = title(picture.head === undefined ? '' : String(picture.head + 1)), hue = `var(--lw-${picture.door})`;
     const [least, most] = bounds(picture), [from, to] = reach(least, most);
-    const label = `${name}. ${this.t.docs.fromTo(short(least), short(most))}`;
+    const label = `${name}. ${this.t.docs.fromTo(this.reading(least), this.reading(most))}`;
     const ramp = { below: [hue, paper], around: [negative, paper, hue], above: [paper, hue] }[side(least, most)].join();
     return html`<figure role="img" aria-label=${label}>
       <h3 aria-hidden="true">${name}</h3>
       <div class="plot" @pointermove=${this.read} @pointerleave=${() => (this.pointed = '')}></div></figure>
-      <div class="legend" aria-hidden="true">${picture.kind === 'map' && picture.what !== 'pattern' ? html`${short(from)}<i style="background: linear-gradient(90deg, ${ramp})"></i>${short(to)}` : ''}
+      <div class="legend" aria-hidden="true">${picture.kind === 'map' && picture.what !== 'pattern' && picture.what !== 'hides' ? html`${short(from)}<i style="background: linear-gradient(90deg, ${ramp})"></i>${short(to)}` : ''}
         <output>${this.pointed}</output></div>
       <p class="quiet"><small>${note}</small></p>
       <span class="inks" aria-hidden="true"><i style="color: var(--lw-paper)"></i><i style="color: ${hue}"></i><i style="color: ${negative}"></i><i style="color: var(--lw-shade)"></i></span>`;
@@ -129,9 +129,12 @@ export class PictureElement extends Localised {
       this.pointed = values.every((v) => v === undefined) ? '' : `${axis[picture.x]} ${x}: ${values.map((v) => (v === undefined ? '–' : short(v))).join(', ')}`;
     } else {
       const inside = x >= 0 && y >= 0 && x < picture.columns && y < picture.rows;
-      this.pointed = inside ? `${axis[picture.y]} ${y}, ${axis[picture.x]} ${x}: ${short(picture.data[y * picture.columns + x]!)}` : '';
+      this.pointed = inside ? `${axis[picture.y]} ${y}, ${axis[picture.x]} ${x}: ${this.reading(picture.data[y * picture.columns + x]!)}` : '';
     }
   }
+
+  /** A key that is hidden has a bias of −∞, and 0 if it is not. */
+  private reading(value: number): string { return this.picture.what === 'hides' && Number.isFinite(value) ? (value ? '0' : '−∞') : short(value); }
 }
 
 const paper = 'var(--lw-paper)', negative = 'var(--lw-muted)';

@@ -4,7 +4,7 @@ import type { Door } from '../theme.ts';
 import { contentPictures } from './content.ts';
 
 export type Axis = 'token' | 'position' | 'query' | 'key' | 'distance' | 'pair' | 'column' | 'number' | 'bias' | 'factor' | 'wavelength' | 'gain';
-export type What = 'numbers' | 'distances' | 'distanceCurve' | 'vectors' | 'turns' | 'wavelengths' | 'gains' | 'biases' | 'biasCurves' | 'pattern' | 'scales'
+export type What = 'numbers' | 'distances' | 'distanceCurve' | 'vectors' | 'turns' | 'wavelengths' | 'gains' | 'biases' | 'hides' | 'biasCurves' | 'pattern' | 'scales'
   | 'weights' | 'term' | 'read';
 
 interface Common { what: What; door: Door | 'none'; x: Axis; y: Axis; head?: number }
@@ -130,9 +130,13 @@ function biasPictures(encoding: Encoding, { tokens, head, causal }: Scene): Pict
   const query = causal ? tokens - 1 : tokens >> 1;
   const curve = (h: number) => Array.from({ length: causal ? tokens : tokens - 1 }, (_, j): [number, number] => [query - j, ofHead(h)[query * tokens + j]!])
     .filter(([, y]) => Number.isFinite(y));
+  const map = { kind: 'map', door: 'bias', x: 'key', y: 'query', columns: tokens, rows: tokens } as const;
+  const shown = hidden(ofHead(head), tokens, causal), every = Array.from({ length: heads }, (_, h) => hidden(ofHead(h), tokens, causal));
+  const alike = every.every((one) => one.every((v, at) => Object.is(v, shown[at])));
+  if (alike && shown.includes(-Infinity) && shown.every((v) => !v || v === -Infinity)) return [{ ...map, what: 'hides', data: shown.map((v) => (v ? (v === -Infinity ? 0 : v) : 1)) }];
   return [
-    { kind: 'map', what: 'biases', door: 'bias', x: 'key', y: 'query', columns: tokens, rows: tokens, data: hidden(ofHead(head), tokens, causal), head },
-    { kind: 'curves', what: 'biasCurves', door: 'bias', x: 'distance', y: 'bias', lines: Array.from({ length: heads }, (_, h) => ({ name: String(h + 1), points: curve(h) })), rules: [trainedLength] },
+    { ...map, what: 'biases', data: shown, ...(alike ? {} : { head }) },
+    { kind: 'curves', what: 'biasCurves', door: 'bias', x: 'distance', y: 'bias', lines: together(Array.from({ length: heads }, (_, h) => ({ name: String(h + 1), points: curve(h) }))), rules: [trainedLength] },
   ];
 }
 
