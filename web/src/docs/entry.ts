@@ -6,7 +6,7 @@ import { base } from '../theme.ts';
 import { Localised } from '../localised.ts';
 import { defaults, toHash } from '../settings.ts';
 import { titleOf } from '../dress.ts';
-import { linked } from '../paper.ts';
+import { linked, typeset } from '../paper.ts';
 import { places } from '../places.ts';
 import type { Descriptor } from '../engine.ts';
 import { heads, lettersOf, pictures, shape, tokensOf, trainedLength, type Picture, type Scene } from './pictures.ts';
@@ -31,6 +31,7 @@ export class Entry extends Localised {
     dd i { font-style: normal; border-bottom: 2px solid var(--hue); margin-right: .3em; }
     pre { margin: 0; padding: 12px 16px; background: var(--lw-shade); border-left: 3px solid var(--hue); font: 13.5px/1.6 ui-monospace, "DejaVu Sans Mono", "Noto Sans Mono", Menlo, Consolas, monospace; white-space: pre-wrap; overflow-wrap: anywhere; }
     pre span { display: block; padding-left: 2ch; text-indent: -2ch; }
+    pre code, .notes code { font: inherit; color: var(--hue); }
     pre.use { border-color: var(--lw-line); font-size: 12.5px; }
     .notes { max-width: 78ch; margin-top: 10px; }
     .scene { display: flex; flex-wrap: wrap; gap: 10px 26px; align-items: end; padding: 10px 0 14px; }
@@ -112,8 +113,8 @@ export class Entry extends Localised {
         <dl>${facts.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl></div>
         <lengthwise-block .lang=${this.lang} .open=${d.doors}></lengthwise-block></div>
       <h2>${docs.equation}</h2>
-      <pre lang="en" class="equation">${header?.equation.map((line) => html`<span>${line}</span>`)}</pre>
-      ${header?.notes ? html`<p class="notes quiet" lang="en">${linked(header.notes)}</p>` : nothing}
+      <pre lang="en" class="equation">${header?.equation.map((line) => html`<span>${typeset(line)}</span>`)}</pre>
+      ${header?.notes ? html`<p class="notes quiet" lang="en">${typeset(header.notes)}</p>` : nothing}
       <h2>${docs.options}</h2>
       <lengthwise-options .lang=${this.lang} .descriptor=${d} .values=${this.values} @lw-options=${(e: CustomEvent<Values>) => { this.values = e.detail; }}></lengthwise-options>
       <h2>${docs.picturesTitle}</h2>

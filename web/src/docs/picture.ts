@@ -4,7 +4,7 @@ import * as Plot from '@observablehq/plot';
 import { base } from '../theme.ts';
 import { Localised } from '../localised.ts';
 import { labels, logTicks } from '../charts/chart.ts';
-import type { CurvesPicture, Letter, MapPicture } from './pictures.ts';
+import type { CurvesPicture, Letter, Line, MapPicture } from './pictures.ts';
 
 type Plotted = (SVGSVGElement | HTMLElement) & Plot.Plot;
 
@@ -96,13 +96,13 @@ export class PictureElement extends Localised {
     const dots = lines.flatMap(({ name, points }, i) => points.map(([a, b]) => ({ name, x: a, y: b, i })));
     const hue = (i: number) => `color-mix(in oklab, var(--lw-${door}), var(--lw-ink) ${lines.length < 2 ? 0 : Math.round((55 * i) / (lines.length - 1))}%)`;
     const [least, most] = bounds(this.picture), farthest = Math.max(1, ...dots.map((d) => d.x));
-    const named = lines.length > 1 && lines.length <= 8;
+    const named = lines.length > 1;
     const vertical = x !== 'pair', shown = rules.filter((at) => (vertical ? at <= farthest : true));
     const letters = x === 'token' && this.letters.length > 0 && this.width / (farthest + 1) > 8;
     const letterAt = new Map(this.letters.map(({ letter, token }) => [token, letter]));
     const ruled = shown.map((at) => (vertical
       ? [Plot.ruleX([at], { stroke: 'var(--lw-muted)', strokeDasharray: '2 3' }), Plot.text([trained(at)], { x: at, frameAnchor: 'top', dy: -14, fill: 'var(--lw-muted)' })]
-      : [Plot.ruleY([at], { stroke: 'var(--lw-muted)', strokeDasharray: '2 3' }), Plot.text([trained(at)], { y: at, frameAnchor: 'left', textAnchor: 'start', dx: 6, dy: -7, fill: 'var(--lw-muted)' })]));
+      : [Plot.ruleY([at], { stroke: 'var(--lw-muted)', strokeDasharray: '2 3' }), Plot.text([trained(at)], { y: at, fill: 'var(--lw-muted)', ...besides(lines[0]!.points, at) })]));
     const size = { width: Math.min(this.width, letters ? 1200 : 460), height: 280, margins: { top: 24, right: named ? 30 : 10, bottom: 34, left: 52 } };
     const ends = lines.map(({ name, points }, i) => ({ name, stroke: hue(i), end: points.reduce((a, b) => (b[0] > a[0] ? b : a), points[0] ?? [0, 0]) }));
     return Plot.plot({
@@ -114,7 +114,7 @@ export class PictureElement extends Localised {
         ...ruled,
         Plot.line(dots, { x: 'x', y: 'y', z: 'i', stroke: (d: { i: number }) => hue(d.i), strokeWidth: 1.6, curve: steps ? 'step' : 'linear' }),
         x === 'pair' ? Plot.dot(dots, { x: 'x', y: 'y', fill: (d: { i: number }) => hue(d.i), r: 2.5 }) : null,
-        named ? labels(ends.map(({ name, stroke, end: [x, y] }) => ({ text: name, x, y, stroke, opacity: 1 })), size) : null,
+        named ? labels((lines.length <= 8 ? ends : [ends[0]!, ends.at(-1)!]).map(({ name, stroke, end: [x, y] }) => ({ text: name, x, y, stroke, opacity: 1 })), size) : null,
       ],
     }) as Plotted;
   }
@@ -135,6 +135,14 @@ export class PictureElement extends Localised {
 
   /** A key that is hidden has a bias of −∞, and 0 if it is not. */
   private reading(value: number): string { return this.picture.what === 'hides' && Number.isFinite(value) ? (value ? '0' : '−∞') : short(value); }
+}
+
+/** Where there is room for a word at a level that a rising curve crosses: before it above, or past it below. */
+function besides(points: Line['points'], level: number) {
+  const crossing = points.findIndex(([, y]) => y >= level);
+  return crossing < 0 || crossing > 0.4 * points.length
+    ? { frameAnchor: 'left', textAnchor: 'start', dx: 6, dy: -7 } as const
+    : { frameAnchor: 'right', textAnchor: 'end', dx: -6, dy: 9 } as const;
 }
 
 const paper = 'var(--lw-paper)', negative = 'var(--lw-muted)';
