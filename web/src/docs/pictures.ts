@@ -132,8 +132,8 @@ function biasPictures(encoding: Encoding, { tokens, head, causal }: Scene): Pict
     .filter(([, y]) => Number.isFinite(y));
   const map = { kind: 'map', door: 'bias', x: 'key', y: 'query', columns: tokens, rows: tokens } as const;
   const shown = hidden(ofHead(head), tokens, causal), every = Array.from({ length: heads }, (_, h) => hidden(ofHead(h), tokens, causal));
-  const alike = every.every((one) => one.every((v, at) => Object.is(v, shown[at])));
-  if (alike && shown.includes(-Infinity) && shown.every((v) => !v || v === -Infinity)) return [{ ...map, what: 'hides', data: shown.map((v) => (v ? (v === -Infinity ? 0 : v) : 1)) }];
+  const alike = every.every((one) => one.every((v, at) => v === shown[at] || Number.isNaN(v)));
+  if (alike && shown.includes(-Infinity) && shown.every((v) => !v || v === -Infinity)) return [{ ...map, what: 'hides', data: shown.map((v) => (v === 0 ? 1 : v === -Infinity ? 0 : v)) }];
   return [
     { ...map, what: 'biases', data: shown, ...(alike ? {} : { head }) },
     { kind: 'curves', what: 'biasCurves', door: 'bias', x: 'distance', y: 'bias', lines: together(Array.from({ length: heads }, (_, h) => ({ name: String(h + 1), points: curve(h) }))), rules: [trainedLength] },
