@@ -58,7 +58,7 @@ for (const browser of all) test(`every row is checked and timed in ${browser.nam
 });
 
 const sample = {
-  date: '2026-01-02', machine: { host: 'private', cpu: 'A processor', cores: 2, gigabytes: 8 }, versions: { peer: '1.2.3' },
+  date: '2026-01-02', machine: { host: 'private', cpu: 'A processor with a name as long as any that is sold, at 2.40 GHz', cores: 2, gigabytes: 8 }, versions: { peer: '1.2.3' },
   runs: [{ engine: 'Node v20', clock: 'wall', rows: [{ id: 'product 512×512×512', entries: [
     { name: 'a peer', ours: false, error: 1e-6, median: 10, low: 9, high: 11 }, { name: 'another', ours: false, fault: 'does not load' }] }] }],
 };
@@ -100,13 +100,18 @@ test('recorded runs stand beside, cancelling keeps what is there, axe finds noth
   assert.ok(kept > 0);
   await new Promise((resolve) => { setTimeout(resolve, 1500); });
   assert.equal(await page.evaluate(() => window.find('li.here').length), kept, 'nothing goes on');
-  for (const [scheme, lang, width] of [['light', 'en', 1440], ['dark', 'zh', 1440], ['light', 'zh', 390], ['dark', 'en', 390]]) {
+  for (const [scheme, lang, width] of [['light', 'en', 1440], ['dark', 'zh', 1440], ['light', 'zh', 360], ['dark', 'en', 360]]) {
     await page.raw.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }]);
     await page.raw.setViewport({ width, height: 900 });
     await page.evaluate((code) => { window.find(`button[lang=${code}]`)[0].click(); for (const details of window.find('lengthwise-growth')[0]?.shadowRoot.querySelectorAll('details') ?? []) details.open = true; }, lang);
     await new Promise((resolve) => { setTimeout(resolve, 400); });
     await findsNothing(page, `${scheme} ${lang} ${width}`);
   }
+  assert.doesNotMatch(await page.evaluate(() => window.find('lengthwise-growth')[0]?.shadowRoot.textContent ?? ''), /\d(e\+|k\b)/, 'numbers are written out');
+  await press(page, 'copy');
+  await page.waitFor(() => /^(Copied|Copying was refused)/.test(window.find('[data-action=copy]')[0].textContent));
+  await page.evaluate(() => window.find('button[lang=zh]')[0].click());
+  await page.waitFor(() => /已复制|浏览器拒绝了复制/.test(window.find('[data-action=copy]')[0].textContent));
   assert.deepEqual(page.errors, []);
 });
 
