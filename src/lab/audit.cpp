@@ -6,123 +6,15 @@
 #include <limits>
 
 #include "attention/attention.h"
+#include "lab/audit_subject.h"
 #include "position/text.h"
 
 namespace lw {
 namespace {
 
+using namespace audited;
+
 constexpr double infinity = std::numeric_limits<double>::infinity(), closed = std::numeric_limits<double>::quiet_NaN();
-
-Error out_of_memory() { return {"OutOfMemory: the audit needs more memory than can be had; use a shorter trainedLength or fewer heads"}; }
-
-// Parameters of its own, and content that is the same for every token.
-struct Subject {
-  Stack stack;
-  Buffer<float> parameters;
-  std::vector<int> tokens;
-  std::vector<float> q, k, x;  // [H·D], [kv·D], [width]
-  Plan plan;
-
-  // Where tokens are read, they are all the same.
-  Error plan_for(int n, Random* random, Plan& out) {
-    tokens.assign(n, 0);
-    if (Error e = stack.plan(n, 0, random, out, tokens.data())) return e;
-    return stack.mixer() ? mix(*stack.mixer(), out) : Error{};
-  }
-  // What is mixed from neighbours, all alike and of an embedding's norm, stands with the input vectors.
-  Error mix(Encoding& mixer, Plan& out) {
-    const size_t width = x.size(), size = out.length * width;
-    Buffer<float> alike;
-    if (!alike.resize(size) || (out.input.empty() && !out.input.assign(size, 0))) return out_of_memory();
-    double square = 0;
-    for (float f : x) square += double(f) * f;
-    for (size_t i = 0; i < size; i++) alike[i] = float(x[i % width] * out.embedding_scale / std::sqrt(square));
-    mixer.mix(alike.data(), 0, out.length, out.input.data());
-    return {};
-  }
-  Error make(std::string_view spec, const Shape& shape) {
-    if (Error e = Stack::make(spec, shape, stack)) return e;
-    size_t total = 0;
-    for (Parameter* p : stack.parameters()) total += p->size();
-    if (!parameters.assign(total, 0)) return out_of_memory();
-    float* next = parameters.data();
-    for (Parameter* p : stack.parameters()) p->value = next, next += p->size();
-    Random random(1, 1);
-    stack.initialise(random);
-    for (float& p : parameters) p += float(0.02 * random.normal());
-    stack.project();
-    for (auto* v : {&q, &k, &x}) {
-      v->resize(v == &x ? shape.width : size_t(v == &q ? shape.heads : shape.kv_heads) * shape.head_dim);
-      for (float& f : *v) f = float(random.normal());
-    }
-    return {};
-  }
-};
-
-bool sees(const Plan& plan, int i, int j) {
-  if (plan.pattern.begin.empty()) return !plan.causal || j <= i;
-  for (int n = plan.pattern.begin[i]; n < plan.pattern.begin[i + 1]; n++)
-    if (j >= plan.pattern.intervals[n].first && j < plan.pattern.intervals[n].last) return true;
-  return false;
-}
-
-// What the last token of the subject's plan sees.
-struct View {
-  std::vector<char> seen;                  // [n]
-  std::vector<double> distance;            // [n], absolute, as remapped
-  std::vector<double> angle;               // [n][pairs], relative
-  std::vector<std::vector<double>> score;  // [H][n] bias + content term; empty: both closed
-  int n() const { return int(seen.size()); }
-};
-
-// Everything but the scores.
-Error locate(Subject& subject, View& view) {
-  const Plan& plan = subject.plan;
-  const int n = plan.length, last = n - 1, pairs = plan.rotation.pairs, zones = std::max(1, int(plan.zones.size()));
-  view = {};
-  for (int j = 0; j < n; j++) view.seen.push_back(sees(plan, last, j));
-  view.distance.resize(n), view.angle.resize(size_t(n) * pairs);
-  Encoding* rotary = nullptr;
-  for (auto& e : subject.stack.encodings()) if (opens(e->descriptor().doors, Door::rotation)) rotary = e.get();
-  Buffer<double> query, key;
-  for (int z = zones - 1; z >= 0; z--) {  // nearer ones write over farther ones
-    const bool mapped = !plan.zones.empty();
-    const Buffer<double>& queries = mapped ? plan.zones[z].query : plan.positions;
-    const Buffer<double>& keys = mapped ? plan.zones[z].key : plan.positions;
-    if (rotary && (!subject.stack.angles(*rotary, queries, n, query) || !subject.stack.angles(*rotary, keys, n, key))) return out_of_memory();
-    for (int j = mapped ? plan.zones[z].first[last] : 0; j < n; j++) {
-      view.distance[j] = std::fabs(queries[last] - keys[j]);
-      for (int k = 0; k < pairs; k++) view.angle[size_t(j) * pairs + k] = query[size_t(last) * pairs + k] - key[size_t(j) * pairs + k];
-    }
-  }
-  return {};
-}
-
-Error look(Subject& subject, View& view) {
-  const Shape& s = subject.stack.shape();
-  const Plan& plan = subject.plan;
-  const int n = plan.length, last = n - 1;
-  if (Error e = locate(subject, view)) return e;
-  const bool bias = !plan.bias.table.empty();
-  if (!bias && !opens(subject.stack.doors(), Door::content)) return {};
-
-  Buffer<float> x, raw, row;
-  if (!x.resize(size_t(n) * s.width) || !raw.resize(n) || !row.resize(n)) return out_of_memory();
-  for (int t = 0; t < n; t++) std::copy(subject.x.begin(), subject.x.end(), x.data() + size_t(t) * s.width);
-  auto terms = subject.stack.content();
-  for (auto& term : terms)
-    if (!term->begin(n) || !term->sequence({0, n, x.data(), subject.q.data(), subject.k.data(), 0, 0})) return out_of_memory();
-  for (int h = 0; h < s.heads; h++) {
-    const float *q = &subject.q[size_t(h) * s.head_dim], *k = &subject.k[size_t(h / (s.heads / s.kv_heads)) * s.head_dim];
-    double product = 0;
-    for (int d = 0; d < s.head_dim; d++) product += double(q[d]) * k[d];
-    raw.fill(float(product * plan.score_scale)), row.fill(0);
-    for (auto& term : terms) term->row({h, last, q, 0, n}, raw.data(), row.data());
-    view.score.emplace_back();
-    for (int j = 0; j < n; j++) view.score[h].push_back(view.seen[j] ? row[j] + double(bias ? plan.bias.row(h, last)[j] : 0) : 0);
-  }
-  return {};
-}
 
 double difference(double a, double b) { return a == b ? 0 : std::fabs(a - b); }  // equal infinities are equal
 
@@ -229,18 +121,19 @@ Error measure_deterministic(Subject& subject, int n, Audit& out) {
 
 double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
-// Of a spec what a model was trained with: without what is put on afterwards, a rotation that is scaled then as plain as it was.
+// Of a spec what a model was trained with: without what is put on afterwards, and a rotation that is scaled then is rope as it was.
 std::string spec_in_training(std::string_view spec) {
   std::string trained;
   while (!spec.empty()) {
-    std::string_view term = take_until(spec, '+'), settings = term;
-    const Descriptor& d = *find_encoding(take_until(settings, ':'))->descriptor;
-    std::string plain(d.after_training ? "rope" : term);
-    if (d.after_training && !opens(d.doors, Door::rotation)) continue;
-    while (d.after_training && !settings.empty()) {
-      const std::string_view setting = take_until(settings, ':');
-      for (auto& option : find_encoding("rope")->descriptor->options)
-        if (setting.substr(0, setting.find('=')) == option.name) plain += ":" + std::string(setting);
+    const std::string_view term = take_until(spec, '+');
+    std::string_view settings = term, name = take_until(settings, ':');
+    const Descriptor &d = *find_encoding(name)->descriptor, &rope = *find_encoding("rope")->descriptor;
+    const bool turns = &d == &rope || (d.after_training && opens(d.doors, Door::rotation));
+    if (d.after_training && !turns) continue;
+    std::string plain(turns ? rope.name : term);
+    while (turns && !settings.empty()) {
+      const std::string_view setting = take_until(settings, ':'), option = setting.substr(0, setting.find('='));
+      for (auto& known : rope.options) if (option == known.name && option != "factor") plain += ":" + std::string(setting);
     }
     trained += (trained.empty() ? "" : "+") + plain;
   }
@@ -299,15 +192,15 @@ Error measure_past(Subject& subject, int n, Audit& out) {
   const Plan& plan = subject.plan;
   if (Error e = look(subject, view)) return e;
   double keys = 0, far = 0, outside = 0;
-  const double circle = 2 * std::acos(-1.0), rounding = 1e-9;
+  const double circle = 2 * std::acos(-1.0), slack = 1e-9;
   const int pairs = plan.rotation.pairs;
-  auto is_new = [&](int j) { return view.distance[j] > met.farthest + rounding; };
+  auto is_new = [&](int j) { return view.distance[j] > met.farthest + slack; };
   for (int j = 0; j < longer; j++) {
     if (!view.seen[j]) continue;
     keys++, far += is_new(j);
     for (int k = 0; k < pairs; k++) {
       const double angle = std::fabs(view.angle[size_t(j) * pairs + k]);
-      outside += met.arc[k] < circle && std::fmod(angle, circle) > met.arc[k] + rounding;
+      outside += met.arc[k] < circle && std::fmod(angle, circle) > met.arc[k] + slack;
     }
   }
   if (stack.doors() & (Door::bias | Door::content | Door::value | Door::pattern)) past.distances = share(far, keys);
@@ -330,7 +223,7 @@ Error measure_past(Subject& subject, int n, Audit& out) {
     double fresh = 0;
     for (size_t i = 0; i < plan.scale.size(); i++) {
       const auto [least, most] = met.factors[i / longer];
-      const double room = lw::rounding<float>(std::max(std::fabs(least), std::fabs(most)));
+      const double room = rounding<float>(std::max(std::fabs(least), std::fabs(most)));
       fresh += plan.scale[i] < least - room || plan.scale[i] > most + room;
     }
     past.factors = fresh / double(plan.scale.size());

@@ -41,8 +41,8 @@ struct Audit {
   // square over heads), over that of q·k·score_scale for q and k of unit variance.
   struct { double input = 0, bias = 0; } content;
 
-  // parameters; bytes of the plan for n tokens; time to plan and to attend (one layer, all heads; mixing is part of it), each over the time of
-  // attention with no encoding: the least of many that take turns. Times are the only numbers here that vary.
+  // parameters; bytes of the plan for n tokens; time to plan and to attend (one layer, all heads, with what is mixed), each over
+  // the time of attention with no encoding: the least of many that take turns. Times are the only numbers here that vary.
   struct { double parameters = 0, bytes = 0, planning = 0, attention = 0; } cost;
 };
 

@@ -136,6 +136,7 @@ TEST_CASE("audit: what is put on a trained model was not met in training") {
   CHECK(measure("alibi+grouped:window=8+log_n").past.trained == "alibi+log_n");
   CHECK(measure("yarn:factor=8:base=500:pairing=half:beta_fast=16").past.trained == "rope:base=500:pairing=half");
   CHECK(measure("interpolated").past.trained == "nope");
+  CHECK(measure("rope:base=500:factor=4").past.trained == "rope:base=500");  // interpolated by itself
   CHECK(measure("rope").past.trained.empty());
   CHECK(measure("dynamic_ntk").past.trained.empty());  // plain up to the trained length
   // Of distances 0 … 127 four times closer three are beyond 31: new to all pairs but the fastest, which went all around.
