@@ -121,10 +121,16 @@ inline std::string plan_complaint(const std::string& spec, std::vector<double> p
   return bound.stack.plan(positions, 0, nullptr, plan, some_text()).text;
 }
 
+// Whether it has a table that ends.
+inline bool can_overflow(const Descriptor& d) {
+  for (auto& option : d.options) if (option.name == std::string_view("overflow")) return true;
+  return false;
+}
+
 // A spec of each encoding that serves any length.
 inline std::vector<std::string> all_specs() {
   std::vector<std::string> specs;
-  for (auto& entry : catalogue()) specs.push_back(entry.descriptor->name + std::string(entry.descriptor->past == Past::refuses ? ":overflow=clamp" : ""));
+  for (auto& entry : catalogue()) specs.push_back(entry.descriptor->name + std::string(can_overflow(*entry.descriptor) ? ":overflow=clamp" : ""));
   return specs;
 }
 

@@ -93,7 +93,7 @@ void check(const std::string& spec) {
     possible++;
     if (stack.parameters().empty()) continue;
     // A table without rows past the trained length is checked on the length that it has.
-    const bool table = stack.encodings()[0]->descriptor().past == Past::refuses && spec.find("clamp") == spec.npos && spec.find("interpolate") == spec.npos;
+    const bool table = can_overflow(stack.encodings()[0]->descriptor()) && spec.find("clamp") == spec.npos && spec.find("interpolate") == spec.npos;
     Problem(spec, s, table ? trained : longer).check();
   }
   CHECK(possible);
