@@ -81,8 +81,8 @@ Difference difference(const Plan& a, const Plan& b, int n, const Shape& s) {
   double part = 0, size = 0;
   for (int i = 0; i < n; i++)
     for (int j = 0; j < n; j++) {
-      const bool seen = sees(a, i, j);
-      if (seen != sees(b, i, j)) out.meet("pattern", 1, 0);
+      const bool seen = sees(a, s.heads, i, j);
+      if (seen != sees(b, s.heads, i, j)) out.meet("pattern", 1, 0);
       for (int h = 0; seen && !a.bias.table.empty() && h < s.heads; h++) {
         const double one = a.bias.row(h, i)[j];
         part = std::max(part, difference(one, b.bias.row(h, i)[j]));
@@ -266,28 +266,34 @@ void measure_content(const Subject& subject, const View& view, Audit& out) {
 }
 
 // Seconds of each work: the least of many turns, each of as many repetitions as a browser's coarse clock needs. They take turns,
-// for code is slow at first, in browsers above all. False: out of memory.
+// and begin anew when one got faster: compilers of browsers replace code while it runs. False: out of memory.
 template <class... F>
 bool timed(double (&seconds)[sizeof...(F)], F... works) {
-  constexpr double enough = 4e-3, total = 0.2;
-  constexpr int least_turns = 3;
+  constexpr double enough = 4e-3, settled = 0.15, at_most = 1;
+  constexpr int least_turns = 5;
   using Clock = std::chrono::steady_clock;
   auto since = [](Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); };
   int repetitions[sizeof...(F)];
   std::fill(std::begin(repetitions), std::end(repetitions), 1), std::fill(std::begin(seconds), std::end(seconds), infinity);
+  bool faster = false;
   auto turn = [&](auto& work, size_t w) {
     for (;; repetitions[w] *= 2) {
       const auto start = Clock::now();
       for (int n = 0; n < repetitions[w]; n++) if (!work()) return false;
-      const double spent = since(start);
+      const double spent = since(start), one = spent / repetitions[w];
       if (spent < enough && repetitions[w] < 1 << 20) continue;
-      return seconds[w] = std::min(seconds[w], spent / repetitions[w]), true;
+      faster = faster || (one < 0.8 * seconds[w] && seconds[w] < infinity);
+      return seconds[w] = std::min(seconds[w], one), true;
     }
   };
   const auto start = Clock::now();
-  for (int turns = 0; turns < least_turns || since(start) < total; turns++) {
+  auto anew = start;
+  for (int turns = 0; turns < least_turns || since(anew) < settled; turns++) {
     size_t w = 0;
     if (!(turn(works, w++) && ...)) return false;
+    if (!faster || since(start) > at_most) continue;
+    std::fill(std::begin(seconds), std::end(seconds), infinity);
+    faster = false, turns = 0, anew = Clock::now();
   }
   return true;
 }

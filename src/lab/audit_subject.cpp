@@ -1,6 +1,7 @@
 #include "lab/audit_subject.h"
 
 #include <cmath>
+#include <limits>
 
 namespace lw::audited {
 
@@ -41,8 +42,12 @@ Error Subject::make(std::string_view spec, const Shape& shape) {
   return {};
 }
 
-bool sees(const Plan& plan, int i, int j) {
-  if (plan.pattern.begin.empty()) return !plan.causal || j <= i;
+bool sees(const Plan& plan, int heads, int i, int j) {
+  if (plan.causal && j > i) return false;
+  bool hidden = !plan.bias.table.empty();
+  for (int h = 0; hidden && h < heads; h++) hidden = plan.bias.row(h, i)[j] == -std::numeric_limits<float>::infinity();
+  if (hidden) return false;
+  if (plan.pattern.begin.empty()) return true;
   for (int n = plan.pattern.begin[i]; n < plan.pattern.begin[i + 1]; n++)
     if (j >= plan.pattern.intervals[n].first && j < plan.pattern.intervals[n].last) return true;
   return false;
@@ -52,7 +57,7 @@ Error locate(Subject& subject, View& view) {
   const Plan& plan = subject.plan;
   const int n = plan.length, last = n - 1, pairs = plan.rotation.pairs, zones = std::max(1, int(plan.zones.size()));
   view = {};
-  for (int j = 0; j < n; j++) view.seen.push_back(sees(plan, last, j));
+  for (int j = 0; j < n; j++) view.seen.push_back(sees(plan, subject.stack.shape().heads, last, j));
   view.distance.resize(n), view.angle.resize(size_t(n) * pairs);
   Encoding* rotary = nullptr;
   for (auto& e : subject.stack.encodings()) if (opens(e->descriptor().doors, Door::rotation)) rotary = e.get();

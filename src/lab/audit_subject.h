@@ -22,7 +22,8 @@ struct Subject {
   Error mix(Encoding& mixer, Plan& out);
 };
 
-bool sees(const Plan& plan, int i, int j);
+// A bias of −∞ in every head hides a key as a pattern does.
+bool sees(const Plan& plan, int heads, int i, int j);
 
 // What the last token of the subject's plan sees.
 struct View {

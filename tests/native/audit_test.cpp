@@ -128,6 +128,10 @@ TEST_CASE("audit: distances across a pattern") {
   CHECK(measure("window:width=8").past.distances == 0);
   CHECK(measure("global:count=4+window:width=8").past.distances == about(4 / 12.0));
   CHECK(measure("random:count=16").past.distances > 0.5);
+  // The window as a bias is the window as a pattern.
+  CHECK(measure("window_penalty:width=8").past.distances == 0);
+  CHECK(measure("window_penalty:width=8+alibi").past.weight == 0);
+  CHECK(measure("window_penalty:width=8+alibi").unique.distance == measure("window:width=8+alibi").unique.distance);
   CHECK(std::isnan(measure("nope").past.distances));
 }
 

@@ -93,7 +93,7 @@ export class AuditElement extends Localised {
       },
       {
         ...words.past, sentence: past.refused ? html`<span lang="en">${past.refused}</span>` : past.trained ? words.trainedWith(past.trained) : undefined,
-        finds: past.refused ? words.refuses : freshest ? words.upTo(percent(freshest)) : newest.length ? words.nothingIsNew : words.nothingNew,
+        finds: past.refused ? words.refuses : freshest >= 0.01 ? words.upTo(percent(freshest)) : freshest ? words.hardlyNew : newest.length ? words.nothingIsNew : words.nothingNew,
         measures: newest.map(([name, value]) => ({ name, value: percent(value), share: value })),
       },
       {

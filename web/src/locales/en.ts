@@ -118,7 +118,7 @@ export const en = {
       noDifference: 'the same', differs: (by: string, door: string) => `differs by up to ${by} (${door})`,
       again: 'planned again', training: 'planned again in training', longer: 'as the first half of a longer text',
       past: { title: 'Beyond its length', asks: 'At four times the length, how much was never met in training?' },
-      refuses: 'Refuses that length', upTo: (most: string) => `Up to ${most} is new`, nothingIsNew: 'Nothing is new', nothingNew: 'Nothing that it does can be new',
+      refuses: 'Refuses that length', upTo: (most: string) => `Up to ${most} is new`, hardlyNew: 'Less than 1 % is new', nothingIsNew: 'Nothing is new', nothingNew: 'Nothing that it does can be new',
       trainedWith: (spec: string) => `Put on a model that was trained with ${spec}.`,
       distances: 'distances', angles: 'relative angles', rows: 'input vectors', factors: 'factors on scores', weight: 'attention on new distances',
       content: { title: 'Mild to the content', asks: 'How loud is it beside what the tokens say?' },

@@ -114,7 +114,7 @@ export const zh: Strings = {
       noDifference: '相同', differs: (by, door) => `最多相差 ${by}（${door}）`,
       again: '再次生成', training: '训练中再次生成', longer: '作为更长文本的前半段',
       past: { title: '超出训练长度', asks: '长度为训练时的四倍时，有多少是训练中从未见过的？' },
-      refuses: '拒绝这样的长度', upTo: (most) => `最多 ${most} 从未见过`, nothingIsNew: '没有新的东西', nothingNew: '不会出现任何新的东西',
+      refuses: '拒绝这样的长度', upTo: (most) => `最多 ${most} 从未见过`, hardlyNew: '从未见过的不到 1 %', nothingIsNew: '没有新的东西', nothingNew: '不会出现任何新的东西',
       trainedWith: (spec) => `加在用 ${spec} 训练好的模型上。`,
       distances: '距离', angles: '相对角度', rows: '输入向量', factors: '分数的系数', weight: '落在新距离上的注意力',
       content: { title: '不淹没内容', asks: '与词元本身的内容相比，它有多强？' },
