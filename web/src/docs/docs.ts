@@ -20,7 +20,7 @@ export class Docs extends Site {
     .bar strong { font: 600 19px/1.4 var(--lw-serif); letter-spacing: -.01em; }
     .lead { max-width: 68ch; margin-bottom: 24px; }
     .one { display: grid; grid-template-columns: 216px minmax(0, 1060px); gap: 48px; align-items: start; }
-    nav { font-size: 13px; position: sticky; top: 14px; max-height: calc(100vh - 28px); overflow: hidden auto; padding: 3px; }
+    nav { font-size: 13px; position: sticky; top: 14px; max-height: calc(100vh - 90px); overflow: hidden auto; padding: 3px; }
     nav summary { cursor: pointer; min-height: 24px; color: var(--lw-muted); }
     h2 { font: 600 17px/1.3 var(--lw-serif); }
     h2 span { font: 400 13px/1.4 var(--lw-sans); color: var(--lw-muted); display: block; }
