@@ -1,5 +1,5 @@
 // What has been measured so far, and what the charts and tables read from it. Numbers come from runs and nowhere else.
-import type { Settings, Task } from './settings.ts';
+import { testLengths, type Settings, type Task } from './settings.ts';
 
 export interface Test {
   step: number;    // how far training was when this was measured
@@ -19,7 +19,8 @@ export interface Run {
   steps: number;
   losses: number[];
   stepsPerSecond: number;
-  tests: Map<number, Test>; // by length; each later test of a length replaces the earlier one
+  tests: Map<number, Test>; // by length: the newest round in which every length was tested, so all of one step
+  round: Map<number, Test>; // the newest round, perhaps not whole yet
   refused: Map<number, string>; // lengths this encoding cannot serve, and why
   parameters?: number;
   error?: string;
@@ -39,7 +40,7 @@ export class Lab {
   constructor(readonly settings: Settings) {
     // Every encoding gets its first seed before any gets its second, so that curves of all appear early.
     this.runs = Array.from({ length: settings.seeds }, (_, seed) => settings.encodings.map((encoding): Run => ({
-      encoding, seed: seed + 1, state: 'waiting', step: 0, steps: settings.steps, losses: [], stepsPerSecond: 0, tests: new Map(), refused: new Map(),
+      encoding, seed: seed + 1, state: 'waiting', step: 0, steps: settings.steps, losses: [], stepsPerSecond: 0, tests: new Map(), round: new Map(), refused: new Map(),
     }))).flat();
   }
 
@@ -51,11 +52,20 @@ export class Lab {
       case 'train':
         for (let i = 0; i < event.losses.length; i++) run.losses.push(event.losses[i]!);
         return void Object.assign(run, { step: event.step, stepsPerSecond: event.stepsPerSecond });
-      case 'test': return void run.tests.set(event.test.length, event.test);
-      case 'refused': return void run.refused.set(event.length, event.message);
+      case 'test':
+        if ([...run.round.values()].some((test) => test.step !== event.test.step)) run.round = new Map();
+        run.round.set(event.test.length, event.test);
+        return this.close(run);
+      case 'refused':
+        run.refused.set(event.length, event.message);
+        return this.close(run);
       case 'end': return void (run.state = 'done');
       case 'failed': return void Object.assign(run, { state: 'failed', error: event.error });
     }
+  }
+
+  private close(run: Run): void {
+    if (testLengths(this.settings).every((length) => run.round.has(length) || run.refused.has(length))) run.tests = run.round;
   }
 
   of(encoding: string): Run[] { return this.runs.filter((run) => run.encoding === encoding); }

@@ -1,0 +1,48 @@
+// What the lab page makes of the events of a run, without a browser.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+
+/** A module of the page, as Node can import it. */
+async function page(name) {
+  const entry = fileURLToPath(new URL(`../../web/src/${name}`, import.meta.url));
+  const { outputFiles } = await build({ entryPoints: [entry], bundle: true, format: 'esm', write: false, logLevel: 'error' });
+  return import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString('base64')}`);
+}
+const { Lab, positionCurves, stretch } = await page('lab.ts');
+
+const settings = { encodings: ['rope'], task: 'text', length: 64, reach: 4, size: 'tiny', steps: 160, seeds: 1 };
+const lengths = [32, 64, 128, 256];
+const measured = (step, length, value = step) => ({ step, length, loss: 1, perplexity: value, accuracy: 0, byPosition: Array(length).fill(value) });
+function tell(lab, step, some, seed = 1) {
+  for (const length of some) lab.take({ encoding: 'rope', seed, kind: 'test', test: measured(step, length) });
+}
+const steps = (lab) => stretch(lab).map((point) => [point.length, point.progress * lab.settings.steps]);
+
+test('a curve is of one step: of the newest round that has every length', () => {
+  const lab = new Lab(settings);
+  tell(lab, 20, lengths);
+  tell(lab, 40, [32, 64]);
+  assert.deepEqual(steps(lab), lengths.map((n) => [n, 20]));
+  tell(lab, 40, [128, 256]);
+  assert.deepEqual(steps(lab), lengths.map((n) => [n, 40]));
+});
+
+test('a refused length belongs to the round', () => {
+  const lab = new Lab(settings);
+  tell(lab, 20, [32, 64]);
+  assert.deepEqual(steps(lab), []);
+  for (const length of [128, 256]) lab.take({ encoding: 'rope', seed: 1, kind: 'refused', length, message: 'no' });
+  assert.deepEqual(steps(lab), [[32, 20], [64, 20]]);
+});
+
+test('seeds are averaged after equally many steps', () => {
+  const lab = new Lab({ ...settings, seeds: 2 });
+  tell(lab, 40, lengths, 1);
+  tell(lab, 20, lengths, 2);
+  assert.deepEqual(stretch(lab).map((point) => point.seeds), [1, 1, 1, 1]);
+  tell(lab, 40, lengths, 2);
+  assert.deepEqual(stretch(lab).map((point) => point.seeds), [2, 2, 2, 2]);
+  assert.equal(positionCurves(lab, 256).at(-1).y, 40);
+});
