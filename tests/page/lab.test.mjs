@@ -11,6 +11,12 @@ async function page(name) {
   return import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString('base64')}`);
 }
 const { Lab, positionCurves, stretch } = await page('lab.ts');
+const { fromHash, runnable } = await page('settings.ts');
+const { shortTitle, wardrobe } = await page('dress.ts');
+
+const encoding = (name, title, ...doors) => ({ name, title, title_zh: title, doors });
+const catalogue = [encoding('nope', 'No encoding'), encoding('random_sorted', 'Randomised positions', 'ids'), encoding('grouped', 'Grouped positions (Self-Extend)', 'ids'),
+  encoding('bilevel', 'Two levels (BiPE)', 'input', 'ids'), encoding('rope', 'Rotary (RoPE)', 'rotation')];
 
 const settings = { encodings: ['rope'], task: 'text', length: 64, reach: 4, size: 'tiny', steps: 160, seeds: 1 };
 const lengths = [32, 64, 128, 256];
@@ -45,4 +51,14 @@ test('seeds are averaged after equally many steps', () => {
   tell(lab, 40, lengths, 2);
   assert.deepEqual(stretch(lab).map((point) => point.seeds), [2, 2, 2, 2]);
   assert.equal(positionCurves(lab, 256).at(-1).y, 40);
+});
+
+test('what opens no door but ids is run with rope, and is called so', () => {
+  const read = (hash) => fromHash(hash, catalogue).encodings;
+  assert.deepEqual(read('#encodings=random_sorted,grouped:window=8,bilevel,nope'), ['random_sorted+rope', 'grouped:window=8+rope', 'bilevel', 'nope']);
+  assert.deepEqual(read('#encodings=all'), ['nope', 'random_sorted+rope', 'grouped+rope', 'bilevel', 'rope']);
+  assert.equal(runnable('grouped+rope', catalogue), 'grouped+rope');
+  assert.equal(shortTitle('grouped+rope', catalogue, 'en'), 'Self-Extend + RoPE');
+  assert.equal(shortTitle('rope:base=7+nope', catalogue, 'en'), 'rope:base=7+nope');
+  assert.match(wardrobe(catalogue)('grouped+rope').stroke, /--lw-ids/);
 });

@@ -1,5 +1,6 @@
 // One colour and dash for each encoding, the same everywhere. The hue says which door it opens first.
 import type { Descriptor } from './engine.ts';
+import { runnable } from './settings.ts';
 
 export interface Dress { stroke: string; dash: string }
 const shades = [
@@ -15,7 +16,7 @@ export type Wardrobe = (spec: string) => Dress;
 export function wardrobe(catalogue: Descriptor[], mixes: string[] = []): Wardrobe {
   const first = new Map(catalogue.map((d) => [d.name, d.doors[0] ?? 'none']));
   const worn = new Map<string, number>(), dressed = new Map<string, Dress>();
-  for (const spec of [...first.keys(), ...mixes]) {
+  for (const spec of [...catalogue.map((d) => runnable(d.name, catalogue)), ...mixes]) {
     if (dressed.has(spec)) continue;
     const door = first.get(spec.split(/[:+|]/)[0]!) ?? 'none';
     const n = worn.get(door) ?? 0;
@@ -28,10 +29,9 @@ export function wardrobe(catalogue: Descriptor[], mixes: string[] = []): Wardrob
 
 export const titleOf = (descriptor: Descriptor, language: string): string => (language === 'zh' ? descriptor.title_zh : descriptor.title);
 
-// For chips and labels: of "Rotary (RoPE)" the short name in brackets; a mix is its spec.
+// For chips and labels: of "Rotary (RoPE)" the short name in brackets; of a mix its titles, or its spec where it has options.
 export function shortTitle(spec: string, catalogue: Descriptor[], language: string): string {
-  const found = catalogue.find((d) => d.name === spec);
-  if (!found) return spec;
-  const title = titleOf(found, language);
-  return /[(（](.+)[)）]/.exec(title)?.[1] ?? title;
+  const found = spec.split('+').map((name) => catalogue.find((d) => d.name === name));
+  const titles = found.map((d) => { const title = d && titleOf(d, language); return title && (/[(（](.+)[)）]/.exec(title)?.[1] ?? title); });
+  return titles.every(Boolean) ? titles.join(' + ') : spec;
 }

@@ -5,7 +5,7 @@ import { Localised } from './localised.ts';
 import { shortTitle, titleOf, type Wardrobe } from './dress.ts';
 import { linked } from './paper.ts';
 import { places } from './places.ts';
-import { defaults } from './settings.ts';
+import { defaults, runnable } from './settings.ts';
 import type { Descriptor } from './engine.ts';
 import './block.ts';
 
@@ -47,15 +47,15 @@ export class EncodingPicker extends Localised {
 
   override render() {
     const { t, catalogue, chosen } = this;
-    const names = catalogue.map((d) => d.name);
+    const { presets } = this;
     const doors = (spec: string) => spec.split(/[+|]/).flatMap((term) => catalogue.find((d) => d.name === term.split(':')[0])?.doors ?? []);
-    const six = defaults.encodings.filter((name) => names.includes(name));
+    const six = defaults.encodings.filter((name) => presets.includes(name));
     return html`
       <header><h3>${t.encodings}</h3>
         <button class="link" @click=${() => this.choose(six)}>${t.sixOfThem}</button>
-        <button class="link" @click=${() => this.choose(names)}>${t.all}</button>
+        <button class="link" @click=${() => this.choose(presets)}>${t.all}</button>
         <button class="link" @click=${() => this.choose([])}>${t.none}</button></header>
-      <ul aria-label=${t.encodings}>${[...six, ...chosen.filter((spec) => !names.includes(spec))].map((spec) => this.chip(spec))}</ul>
+      <ul aria-label=${t.encodings}>${[...six, ...chosen.filter((spec) => !presets.includes(spec))].map((spec) => this.chip(spec))}</ul>
       ${[...(Object.keys(t.door) as Door[]), 'none' as const].map((door) => this.group(door, catalogue.filter((d) => (d.doors[0] ?? 'none') === door && !six.includes(d.name))))}
       <form @submit=${this.add}><input name="spec" aria-label=${t.addSpec} placeholder="${t.addSpec}: ${t.addSpecHint}" autocomplete="off" spellcheck="false">
         <button class="link">${t.add}</button></form>
@@ -63,18 +63,20 @@ export class EncodingPicker extends Localised {
       <div popover id="about" role="dialog" aria-label=${this.shown ? t.about(titleOf(this.shown, this.language)) : nothing}>${this.shown && this.about(this.shown)}</div>`;
   }
 
+  private get presets() { return this.catalogue.map((d) => runnable(d.name, this.catalogue)); }
+
   // The rest of the catalogue, by the door that each opens first.
   private group(door: Door | 'none', members: Descriptor[]) {
     if (members.length === 0) return nothing;
-    const { t, chosen } = this, on = members.filter((d) => chosen.includes(d.name)).length, name = door === 'none' ? t.noDoor : t.door[door];
+    const { t, chosen } = this, specs = members.map((d) => runnable(d.name, this.catalogue)), on = specs.filter((spec) => chosen.includes(spec)).length, name = door === 'none' ? t.noDoor : t.door[door];
     return html`<details style="--hue: var(--lw-${door})">
       <summary><span>${name}</span> <span class="quiet">${on ? `${on} / ` : ''}${members.length}</span></summary>
-      <ul aria-label=${name}>${members.map((d) => this.chip(d.name))}</ul></details>`;
+      <ul aria-label=${name}>${specs.map((spec) => this.chip(spec))}</ul></details>`;
   }
 
   private chip(spec: string) {
     const { catalogue, chosen, dress, t } = this;
-    const descriptor = catalogue.find((d) => d.name === spec);
+    const descriptor = catalogue[this.presets.indexOf(spec)];
     const on = chosen.includes(spec), title = shortTitle(spec, catalogue, this.language), { stroke, dash } = dress(spec);
     return html`<li class=${on ? 'chosen' : ''} style="--hue: ${stroke}" @pointerenter=${(e: PointerEvent) => e.pointerType === 'mouse' && this.point(spec)} @pointerleave=${() => this.point('')}>
       <button class="name" aria-pressed=${on} @focus=${(e: Event) => (e.target as Element).matches(':focus-visible') && this.point(spec)} @blur=${() => this.point('')}
@@ -116,8 +118,8 @@ export class EncodingPicker extends Localised {
   }
 
   private choose(specs: string[]) {
-    const names = this.catalogue.map((d) => d.name);
-    const place = (spec: string) => (names.includes(spec) ? names.indexOf(spec) : names.length);
+    const { presets } = this;
+    const place = (spec: string) => (presets.includes(spec) ? presets.indexOf(spec) : presets.length);
     const sorted = [...new Set(specs)].sort((a, b) => place(a) - place(b));
     this.dispatchEvent(new CustomEvent('lw-encodings', { detail: sorted }));
   }
@@ -127,7 +129,7 @@ export class EncodingPicker extends Localised {
     const form = event.target as HTMLFormElement;
     const spec = String(new FormData(form).get('spec')).trim();
     if (!spec) return;
-    this.choose([...this.chosen, spec]);
+    this.choose([...this.chosen, runnable(spec, this.catalogue)]);
     form.reset();
   }
 }

@@ -29,10 +29,10 @@ export class Page extends Site {
   }
 
   private readonly followLink = async () => {
-    const names = await catalogue().then((all) => all.map((d) => d.name), () => []); // the experiment tells of a failure
+    const all = await catalogue().catch(() => []); // the experiment tells of a failure
     const saving = matchMedia('(prefers-reduced-data: reduce)').matches || (navigator as { connection?: { saveData?: boolean } }).connection?.saveData;
     this.autostart = mayStart(location.hash) && !saving ? pauseBeforeStart : 0;
-    this.settings = fromHash(location.hash, names);
+    this.settings = fromHash(location.hash, all);
   };
 
   private keepLink(event: CustomEvent<Settings>) {

@@ -1,4 +1,6 @@
 // What an experiment is made of, and its place in a link.
+import type { Descriptor } from './engine.ts';
+
 export const tasks = ['text', 'copy', 'recall'] as const;
 export type Task = (typeof tasks)[number];
 
@@ -40,8 +42,15 @@ export function toHash(s: Settings): string {
     `&size=${s.size}&steps=${s.steps}&seeds=${s.seeds}`;
 }
 
+// Numbers alone do nothing: what opens no door but ids is run with the rotation that reads them.
+export function runnable(spec: string, catalogue: Descriptor[]): string {
+  const doors = spec.split('+').map((term) => catalogue.find((d) => d.name === term.split(':')[0])?.doors.join());
+  return doors.every((opened) => opened === 'ids') ? `${spec}+rope` : spec;
+}
+
 // Anything missing or out of range falls back to the default; `all` stands for the whole catalogue.
-export function fromHash(hash: string, catalogue: string[]): Settings {
+export function fromHash(hash: string, catalogue: Descriptor[]): Settings {
+  const names = catalogue.map((d) => d.name);
   const given = new Map(hash.replace(/^#/, '').split('&').map((pair) => {
     const at = pair.indexOf('=');
     return [pair.slice(0, at), pair.slice(at + 1)] as const;
@@ -51,12 +60,12 @@ export function fromHash(hash: string, catalogue: string[]): Settings {
     const [least, most] = limits[key];
     return Number.isInteger(value) && value >= least && value <= most ? value : defaults[key];
   };
-  const known = (spec: string) => spec.split(/[+|]/).every((term) => catalogue.includes(term.split(':')[0]!));
+  const known = (spec: string) => spec.split(/[+|]/).every((term) => names.includes(term.split(':')[0]!));
   const list = given.get('encodings');
-  const specs = list === 'all' ? catalogue : list?.split(',').map(decode).filter(known);
+  const specs = list === 'all' ? names : list?.split(',').map(decode).filter(known);
   const task = tasks.find((t) => t === given.get('task')) ?? defaults.task;
   const size = (Object.keys(sizes) as Size[]).find((s) => s === given.get('size')) ?? defaults.size;
-  const encodings = specs?.length ? [...new Set(specs)] : defaults.encodings.filter(known);
+  const encodings = specs?.length ? [...new Set(specs.map((spec) => runnable(spec, catalogue)))] : defaults.encodings.filter(known);
   return { encodings, task, size, length: number('length'), reach: number('reach'), steps: number('steps'), seeds: number('seeds') };
 }
 
