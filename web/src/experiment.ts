@@ -142,10 +142,10 @@ export class Experiment extends Localised {
       <section class="stretch"><header><h3>${measureOf(lab.settings.task) === 'accuracy' ? t.accuracyAxis : t.perplexityAxis}</h3>${this.svgButton('lengthwise-stretch-chart', t.stretchTitle)}</header>
         ${chart('stretch', shared)}</section>
       <section class="small">
-        <div><header><h3>${t.lossTitle}</h3>${this.svgButton('lengthwise-loss-chart', t.lossTitle)}</header>${chart('loss', shared)}</div>
-        <div><header><h3>${lab.started.length ? t.positionTitle(testLengths(lab.settings).at(-1)!) : t.positionTitleEmpty}</h3>${this.svgButton('lengthwise-position-chart', t.positionTitleEmpty)}</header>
+        <div><header><h3>${t.lossTitle}${t.nats}</h3>${this.svgButton('lengthwise-loss-chart', t.lossTitle)}</header>${chart('loss', shared)}</div>
+        <div><header><h3>${lab.started.length ? t.positionTitle(testLengths(lab.settings).at(-1)!) : t.positionTitleEmpty}${t.nats}</h3>${this.svgButton('lengthwise-position-chart', t.positionTitleEmpty)}</header>
           ${chart('position', shared)}</div>
-        <div><header><h3>${t.runsTitle}</h3></header>
+        <div class="runs"><header><h3>${t.runsTitle}</h3></header>
           <lengthwise-runs tabindex="0" role="region" aria-label=${t.runsTitle} .lang=${lang} .lab=${lab} .version=${version} .dress=${dress} .name=${name}></lengthwise-runs></div>
       </section>
       <section class="numbers">
@@ -177,8 +177,8 @@ export class Experiment extends Localised {
   private svgButton(tag: 'lengthwise-stretch-chart' | 'lengthwise-loss-chart' | 'lengthwise-position-chart', title: string) {
     if (!this.lab.started.length) return nothing;
     const save = () => {
-      const svg = (this.renderRoot.querySelector(tag) as Chart).svg;
-      if (svg) download(`${tag}.svg`, 'image/svg+xml', standalone(svg));
+      const { svg, heading, upwards } = this.renderRoot.querySelector(tag) as Chart;
+      if (svg) download(`${tag}.svg`, 'image/svg+xml', standalone(svg, heading, upwards));
     };
     return html`<button class="link" aria-label=${this.t.downloadChart(title)} @click=${save}>${this.t.downloadSvg}</button>`;
   }

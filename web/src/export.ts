@@ -19,8 +19,9 @@ export function json(lab: Lab): string {
 
 const painted = ['fill', 'stroke', 'color', 'fill-opacity', 'stroke-opacity', 'opacity', 'stroke-width', 'stroke-dasharray', 'font', 'text-anchor'];
 
-// Outside this page there are no variables of ours: every computed colour is written into the copy.
-export function standalone(svg: SVGSVGElement): string {
+// Outside this page there are no variables of ours: every computed colour is written into the copy. Around it is room for
+// what passes the edges, and above it what the page says about the chart.
+export function standalone(svg: SVGSVGElement, heading: string, upwards: string): string {
   const copy = svg.cloneNode(true) as SVGSVGElement;
   const from = [svg, ...svg.querySelectorAll<SVGElement>('*')], to = [copy, ...copy.querySelectorAll<SVGElement>('*')];
   from.forEach((element, i) => {
@@ -28,9 +29,22 @@ export function standalone(svg: SVGSVGElement): string {
     for (const name of painted) to[i]!.style.setProperty(name, style.getPropertyValue(name));
   });
   copy.style.background = getComputedStyle(document.documentElement).backgroundColor;
+  const { x, y, width, height } = svg.getBBox(), margin = 12, above = 44;
+  const left = Math.min(0, x) - margin, top = Math.min(0, y) - above, right = Math.max(svg.width.baseVal.value, x + width) + margin;
+  copy.setAttribute('width', String(right - left));
+  copy.setAttribute('height', String(Math.max(svg.height.baseVal.value, y + height) + margin - top));
+  copy.setAttribute('viewBox', `${left} ${top} ${copy.getAttribute('width')} ${copy.getAttribute('height')}`);
+  copy.append(line(heading, left + margin, top + 20, 'font-weight: 600'), line(upwards, left + margin, top + 38, 'opacity: .7'));
   copy.querySelectorAll('style, [aria-label="tip"]').forEach((element) => element.remove());
   copy.setAttribute('xmlns', 'http://www.w3.org/2000/svg');
   return new XMLSerializer().serializeToString(copy);
+}
+
+function line(text: string, x: number, y: number, style: string): SVGTextElement {
+  const element = document.createElementNS('http://www.w3.org/2000/svg', 'text');
+  for (const [name, value] of Object.entries({ x, y, style, fill: 'currentColor' })) element.setAttribute(name, String(value));
+  element.textContent = text;
+  return element;
 }
 
 export function download(name: string, type: string, content: string): void {

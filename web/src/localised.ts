@@ -12,5 +12,5 @@ export const languageOf = (tag: string): Language => (tag.toLowerCase().startsWi
 export class Localised extends LitElement {
   @property({ reflect: true }) override lang = '';
   protected get language(): Language { return languageOf(this.lang || document.documentElement.lang); }
-  protected get t(): Strings { return { en, zh }[this.language]; }
+  get t(): Strings { return { en, zh }[this.language]; }
 }

@@ -11,7 +11,7 @@ export class RunList extends Localised {
   static override styles = [base, css`
     :host { overflow: hidden auto; }
     ul { list-style: none; margin: 0; padding: 0; }
-    li { display: grid; grid-template-columns: minmax(64px, 34%) 1fr minmax(96px, max-content); gap: 10px; align-items: center; height: 24px; font-size: 12px; }
+    li { display: grid; grid-template-columns: minmax(64px, max(34%, 140px)) 1fr minmax(96px, max-content); gap: 10px; align-items: center; height: 24px; font-size: 12px; }
     .name { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
     .bar { display: flex; gap: 2px; height: 4px; }
     .bar i { flex: 1; background: var(--lw-line); position: relative; }

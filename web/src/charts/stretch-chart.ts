@@ -1,16 +1,15 @@
 import { customElement } from 'lit/decorators.js';
 import * as Plot from '@observablehq/plot';
-import { beyond, Chart, labels, logTicks, type Size } from './chart.ts';
+import { beyond, Chart, labels, logTicks, roomy, type Size } from './chart.ts';
 import { measureOf, stretch, type Lab, type Point } from '../lab.ts';
 import { testLengths } from '../settings.ts';
 
 // Perplexity or accuracy against test length.
 @customElement('lengthwise-stretch-chart')
 export class StretchChart extends Chart {
-  protected get caption() {
-    const measure = this.lab && measureOf(this.lab.settings.task) === 'accuracy' ? this.t.accuracyAxis : this.t.perplexityAxis;
-    return `${this.t.stretchTitle}: ${measure}, ${this.t.testLength}`;
-  }
+  get heading() { return this.t.stretchTitle; }
+  get upwards() { return this.lab && measureOf(this.lab.settings.task) === 'accuracy' ? this.t.accuracyAxis : this.t.perplexityAxis; }
+  protected get along() { return this.t.testLength; }
   protected get emptyText() { return this.t.stretchEmpty; }
   protected get empty() { return !this.lab || stretch(this.lab).length === 0; }
 
@@ -29,12 +28,12 @@ export class StretchChart extends Chart {
       ...(p.progress < 1 ? [this.t.soFar(Math.round(p.progress * 100))] : []),
     ].join('\n');
     return {
-      x: { type: 'log', base: 2, domain: [lengths[0]!, lengths.at(-1)!], ticks: lengths, tickFormat: String, label: this.t.testLength, labelAnchor: 'right', tickSize: 4 },
+      x: { type: 'log', base: 2, domain: [lengths[0]!, lengths.at(-1)!], ticks: roomy(lengths, settings.length, size), tickFormat: String },
       y: accuracy
         ? { domain: [0, 1], label: null, ticks, tickFormat: (v: number) => `${Math.round(v * 100)} %`, tickSize: 0 }
         : { type: 'log', ...y, label: null, tickFormat: tidy, tickSize: 0 },
       marks: [
-        beyond(settings.length, lengths.at(-1)!, { longer: this.t.longer, trained: this.t.trained(settings.length) }),
+        beyond(settings.length, lengths.at(-1)!, size, { longer: this.t.longer, trained: this.t.trained(settings.length) }),
         Plot.gridY({ stroke: 'var(--lw-line)', strokeOpacity: 1, ticks }),
         lines.map((line) => {
           const { stroke, dash } = this.dress(line[0]!.encoding), opacity = this.opacity(line[0]!.encoding);
@@ -48,9 +47,8 @@ export class StretchChart extends Chart {
         labels(lines.map((line) => {
           const end = line.at(-1)!, { encoding } = end;
           const refused = end.length < lengths.at(-1)! && lab.refusal(encoding, lengths.at(-1)!) !== undefined;
-          const text = refused ? `${this.name(encoding)}: ${this.t.refusedPast(end.length)}` : this.name(encoding);
-          return { text, x: end.length, y: end.mean, stroke: this.dress(encoding).stroke, opacity: this.opacity(encoding), inline: refused };
-        }), size),
+          return { text: this.name(encoding), x: end.length, y: end.mean, stroke: this.dress(encoding).stroke, opacity: this.opacity(encoding), note: refused ? this.t.refusedPast(end.length) : undefined };
+        }), size, lines.map((line) => line.map((p) => ({ x: p.length, y: p.mean }))), this.t.moreLines),
         Plot.tip(points, Plot.pointer({ x: 'length', y: 'mean', title: tip, lineHeight: 1.3 })),
       ],
     };
