@@ -6,7 +6,9 @@ export const layout = css`
   h2 { font: 400 clamp(26px, 3.1vw, 42px)/1.1 var(--lw-serif); letter-spacing: -.015em; text-wrap: balance; margin-bottom: 6px; }
   .panel { grid-area: panel; display: grid; gap: 22px; align-content: start; }
   .stretch { grid-area: stretch; }
-  .small { grid-area: small; display: grid; gap: 24px; grid-template-columns: repeat(auto-fit, minmax(280px, 1fr)); grid-auto-rows: 240px; }
+  .small { grid-area: small; display: grid; gap: 24px; grid-template-columns: repeat(auto-fit, minmax(min(360px, 100%), 1fr)); }
+  .small > div { height: 240px; }
+  .small > .runs { height: auto; max-height: 240px; }
   .stretch, .small > div { display: flex; flex-direction: column; min-width: 0; min-height: 0; }
   .stretch > :last-child, .small > div > :last-child { flex: 1; min-height: 0; }
   .numbers { grid-area: numbers; min-width: 0; }
@@ -21,8 +23,13 @@ export const layout = css`
   .plain:hover { border-color: var(--lw-muted); }
   .error { color: var(--lw-pattern); max-width: 46ch; }
   .protocol { font-size: 12px; max-width: 110ch; margin-top: 10px; }
-  @media (min-width: 1000px) {
+  @media screen and (min-width: 1000px) {
     :host { grid-template: "panel head" auto "panel stretch" clamp(300px, calc(100dvh - 476px), 620px) "panel small" auto "panel numbers" 1fr / 330px minmax(0, 1fr); column-gap: 48px; }
-    .small { grid-template-columns: 1fr 1fr minmax(250px, .8fr); grid-auto-rows: 220px; }
+  }
+  @media print {
+    :host { display: block; }
+    .panel, .controls, .runs, .link { display: none; }
+    section { margin-bottom: 20px; }
+    .stretch, .small, .small > div { display: block; height: auto; break-inside: avoid; }
   }
 `;

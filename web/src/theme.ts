@@ -22,7 +22,8 @@ const defaults = `:where(:root) {
   --lw-pattern: light-dark(#b8321b, #f2785a);
   --lw-scale: light-dark(#2a8cb4, #7cd0ee);
   --lw-value: light-dark(#7a5a3a, #c9a37e);
-}`;
+}
+@media print { html[data-theme] { color-scheme: light; background: none; } }`;
 
 if (globalThis.document) {
   const sheet = new CSSStyleSheet();
