@@ -1,4 +1,5 @@
 import { html, nothing } from 'lit';
+import { keyed } from 'lit/directives/keyed.js';
 import { customElement, state } from 'lit/decorators.js';
 import { Site } from './site.ts';
 import { catalogue } from './engine.ts';
@@ -12,8 +13,10 @@ const pauseBeforeStart = 3; // seconds: long enough to read and to say no
 @customElement('lengthwise-page')
 export class Page extends Site {
   @state() private settings?: Settings;
-  @state() private copied = false;
+  @state() private copying?: 'linkCopied' | 'linkNotCopied';
+  private link = 0; // counts the links that were followed: each makes the experiment anew
   private autostart = 0;
+  private waits = false; // as the link said, until the visitor starts
 
   protected get tagline() { return this.t.tagline; }
 
@@ -33,18 +36,19 @@ export class Page extends Site {
     const saving = matchMedia('(prefers-reduced-data: reduce)').matches || (navigator as { connection?: { saveData?: boolean } }).connection?.saveData;
     this.autostart = mayStart(location.hash) && !saving ? pauseBeforeStart : 0;
     this.settings = fromHash(location.hash, all);
+    this.waits = !mayStart(location.hash);
+    this.link++;
   };
 
-  private keepLink(event: CustomEvent<Settings>) {
-    this.copied = false;
-    history.replaceState(null, '', toHash(event.detail));
-    this.settings = event.detail;
+  private keepLink(settings: Settings) {
+    this.copying = undefined;
+    history.replaceState(null, '', toHash(settings) + (this.waits ? '&start=0' : ''));
+    this.settings = settings;
   }
 
   private async copyLink() {
-    history.replaceState(null, '', toHash(this.settings!));
-    await navigator.clipboard?.writeText(location.href).catch(() => {}); // refused: the address bar has it all the same
-    this.copied = true;
+    this.keepLink(this.settings!);
+    this.copying = await navigator.clipboard?.writeText(location.href).then(() => 'linkCopied' as const, () => undefined) ?? 'linkNotCopied';
   }
 
   override render() {
@@ -53,9 +57,9 @@ export class Page extends Site {
       ${this.bar(html`<h1>lengthwise</h1>`, html`<a class="link" href=${places.encodings}>${t.docs.title}</a>
         ${places.bench ? html`<a class="link" href=${places.bench}>${t.bench.title}</a>` : nothing}
         ${places.file ? html`<a class="link" href=${places.file} download>${t.keepFile}</a>` : nothing}
-        <button class="link" @click=${this.copyLink}><span role="status">${this.copied ? t.linkCopied : t.copyLink}</span></button>`)}
-      <main>${this.settings ? html`<lengthwise-experiment .lang=${this.lang} .settings=${this.settings} .autostart=${this.autostart}
-        @lw-settings=${this.keepLink}></lengthwise-experiment>` : ''}</main>`;
+        <button class="link" data-action="link" @click=${this.copyLink}>${t[this.copying ?? 'copyLink']}</button><span role="status" class="unseen">${this.copying && t[this.copying]}</span>`)}
+      <main>${this.settings ? keyed(this.link, html`<lengthwise-experiment .lang=${this.lang} .settings=${this.settings} .autostart=${this.autostart}
+        @lw-settings=${(e: CustomEvent<Settings>) => this.keepLink(e.detail)} @lw-state=${(e: CustomEvent<string>) => { if (e.detail === 'loading') this.waits = false; }}></lengthwise-experiment>`) : ''}</main>`;
   }
 }
 declare global { interface HTMLElementTagNameMap { 'lengthwise-page': Page } }

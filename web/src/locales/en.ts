@@ -3,7 +3,7 @@ export const en = {
   headline: (trained: number, longest: number) => `Trained on ${trained}. Tested on ${longest}.`,
   lead: 'Tiny transformers, training in your browser. They differ only in how they are told where a token is.',
   theme: 'Light or dark',
-  copyLink: 'Copy link', linkCopied: 'Link copied', keepFile: 'Download as one file',
+  copyLink: 'Copy link', linkCopied: 'Link copied', linkNotCopied: 'Copying was refused: the address bar has the link', keepFile: 'Download as one file',
   language: 'Language',
 
   encodings: 'Encodings', sixOfThem: 'six', all: 'all', none: 'none',

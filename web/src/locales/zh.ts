@@ -1,11 +1,11 @@
 import type { Strings } from './en.ts';
 
 export const zh: Strings = {
-  tagline: '短处训练，长处见真章',
+  tagline: '短训长测',
   headline: (trained, longest) => `只学过 ${trained}，却要考 ${longest}。`,
   lead: '几个很小的 Transformer，就在你的浏览器里训练。它们只有一处不同：怎样得知每个词元的位置。',
   theme: '浅色或深色',
-  copyLink: '复制链接', linkCopied: '已复制', keepFile: '下载为单个文件',
+  copyLink: '复制链接', linkCopied: '已复制', linkNotCopied: '浏览器拒绝了复制：请从地址栏复制链接', keepFile: '下载为单个文件',
   language: '语言',
 
   encodings: '位置编码', sixOfThem: '六种', all: '全部', none: '清空',
