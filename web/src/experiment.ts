@@ -36,6 +36,7 @@ export class Experiment extends Localised {
   private session?: Session;
   private ticking = 0;
   private drawing = 0;
+  private pressed = false;
   private dressed?: { all: Descriptor[]; mixes: string; dress: ReturnType<typeof wardrobe> };
 
   override async connectedCallback() {
@@ -70,13 +71,13 @@ export class Experiment extends Localised {
     this.session?.cancel();
     this.error = '';
     const lab = (this.lab = new Lab(this.settings));
-    this.enter('loading');
     const session = (this.session = begin(this.settings, this.own, (event) => {
       if (this.lab !== lab) return;
       lab.take(event);
       if (this.state === 'loading') this.enter('running');
       this.redraw();
     }));
+    this.enter('loading');
     try {
       await session.finished;
       if (this.session === session) this.enter(lab.runs.some((run) => run.state === 'done') ? 'done' : 'failed');
@@ -86,6 +87,8 @@ export class Experiment extends Localised {
       this.redraw();
     }
   }
+
+  private get busy() { return ['running', 'paused'].includes(this.state) || (this.state === 'loading' && this.session !== undefined); }
 
   pause() { this.session?.pause(); this.enter('paused'); }
   resume() { this.session?.resume(); this.enter('running'); }
@@ -112,6 +115,12 @@ export class Experiment extends Localised {
     this.settings = { ...this.settings, ...part };
     if (!this.lab.started.length) this.lab = new Lab(this.settings);
     this.dispatchEvent(new CustomEvent('lw-settings', { detail: this.settings }));
+  }
+
+  // The button that was pressed may go: the keyboard then stays with the one in its place.
+  protected override willUpdate() { this.pressed = Boolean(this.shadowRoot?.activeElement?.closest('.buttons')); }
+  protected override updated() {
+    if (this.pressed && !this.shadowRoot!.activeElement) this.shadowRoot!.querySelector<HTMLElement>('.buttons :last-child')?.focus();
   }
 
   private readonly name = (spec: string) => shortTitle(spec, this.all, this.language);
@@ -159,7 +168,7 @@ export class Experiment extends Localised {
 
   private controls() {
     const { t, state } = this;
-    const busy = state === 'running' || state === 'paused';
+    const busy = this.busy;
     const changed = this.lab.started.length > 0 && this.lab.settings !== this.settings;
     const done = this.lab.runs.filter((run) => run.state === 'done').length;
     const status = this.error || (state === 'done' ? t.finishedStatus(done) : t.state[state]) + (busy ? ` ${done} / ${this.lab.runs.length}` : '');
