@@ -14,7 +14,8 @@ export function json(lab: Lab): string {
     encoding: run.encoding, seed: run.seed, state: run.state, step: run.step, losses: run.losses,
     tests: [...run.tests.values()].map((test) => ({ ...test, byPosition: Array.from(test.byPosition) })),
   }));
-  return JSON.stringify({ settings: lab.settings, runs }, null, 1) + '\n';
+  const text = lab.settings.task !== 'text' ? undefined : lab.ownText ? { own: true, bytes: lab.ownText } : { own: false };
+  return JSON.stringify({ settings: lab.settings, text, runs }, null, 1) + '\n';
 }
 
 const painted = ['fill', 'stroke', 'color', 'fill-opacity', 'stroke-opacity', 'opacity', 'stroke-width', 'stroke-dasharray', 'font', 'text-anchor'];
@@ -34,15 +35,16 @@ export function standalone(svg: SVGSVGElement, heading: string, upwards: string)
   copy.setAttribute('width', String(right - left));
   copy.setAttribute('height', String(Math.max(svg.height.baseVal.value, y + height) + margin - top));
   copy.setAttribute('viewBox', `${left} ${top} ${copy.getAttribute('width')} ${copy.getAttribute('height')}`);
-  copy.append(line(heading, left + margin, top + 20, 'font-weight: 600'), line(upwards, left + margin, top + 38, 'opacity: .7'));
+  copy.append(line(heading, left + margin, top + 20, 600, 1), line(upwards, left + margin, top + 38, 400, 0.7));
   copy.querySelectorAll('style, [aria-label="tip"]').forEach((element) => element.remove());
   copy.setAttribute('xmlns', 'http://www.w3.org/2000/svg');
   return new XMLSerializer().serializeToString(copy);
 }
 
-function line(text: string, x: number, y: number, style: string): SVGTextElement {
+function line(text: string, x: number, y: number, weight: number, opacity: number): SVGTextElement {
   const element = document.createElementNS('http://www.w3.org/2000/svg', 'text');
-  for (const [name, value] of Object.entries({ x, y, style, fill: 'currentColor' })) element.setAttribute(name, String(value));
+  const attributes = { x, y, opacity, 'font-weight': weight, 'text-anchor': 'start', fill: 'currentColor' };
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
   element.textContent = text;
   return element;
 }

@@ -58,7 +58,7 @@ export abstract class Chart extends Localised {
     const place = this.renderRoot.querySelector('.plot')!;
     const { width, height } = this.size;
     const names = this.lab?.settings.encodings.map((spec) => textWidth(this.name(spec))) ?? [];
-    const margins = { top: 22, right: Math.min(24 + Math.max(0, ...names), 0.45 * width), bottom: 36, left: 50 };
+    const margins = { top: 22, right: Math.min(24 + Math.max(0, ...names), 0.5 * width), bottom: 36, left: 50 };
     if (!this.lab || width === 0) return;
     const options = this.draw(this.lab, { width, height, margins });
     options.x = { label: this.along, labelAnchor: 'right', labelOffset: margins.bottom - 6, tickSize: 4, ...options.x };

@@ -16,7 +16,7 @@ export class LossChart extends Chart {
     const dots = lossCurves(lab), { steps } = lab.settings;
     const room = Math.max(2, (size.width - size.margins.left - size.margins.right) / 60);
     return {
-      x: { domain: [1, Math.max(2, steps)], ticks: steps > room ? room : whole(Math.max(2, steps)) },
+      x: { domain: [1, Math.max(2, steps)], ...(steps > room ? { ticks: room } : { ticks: whole(Math.max(2, steps)), tickFormat: String }) },
       y: { label: null, ticks: 5, tickSize: 0, nice: true, domain: dots.length ? undefined : [0, 1], axis: dots.length ? 'left' : null },
       marks: [Plot.gridY({ stroke: 'var(--lw-line)', strokeOpacity: 1, ticks: 5 }), ...curves(this, dots, size, this.t.step)],
     };

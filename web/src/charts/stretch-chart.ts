@@ -18,9 +18,7 @@ export class StretchChart extends Chart {
     const accuracy = measureOf(settings.task) === 'accuracy';
     const lengths = testLengths(settings);
     const lines = settings.encodings.map((encoding) => points.filter((p) => p.encoding === encoding)).filter((line) => line.length);
-    const low = 0.96 * Math.min(...points.map((p) => p.low)), high = Math.max(1.25 * low, 1.04 * Math.max(...points.map((p) => p.high)));
-    const y = points.length ? { domain: [low, high], ticks: logTicks(low, high) } : { domain: [1, 2], ticks: [] };
-    const ticks = accuracy ? [0, 0.25, 0.5, 0.75, 1] : y.ticks;
+    const y = accuracy ? { domain: [0, 1], ticks: [0, 0.25, 0.5, 0.75, 1] } : perplexities(points);
     const number = (v: number) => (accuracy ? `${(v * 100).toFixed(1)} %` : v.toPrecision(4));
     const tip = (p: Point) => [
       this.name(p.encoding), `${this.t.testLength} ${p.length}`,
@@ -30,11 +28,11 @@ export class StretchChart extends Chart {
     return {
       x: { type: 'log', base: 2, domain: [lengths[0]!, lengths.at(-1)!], ticks: roomy(lengths, settings.length, size), tickFormat: String },
       y: accuracy
-        ? { domain: [0, 1], label: null, ticks, tickFormat: (v: number) => `${Math.round(v * 100)} %`, tickSize: 0 }
+        ? { ...y, label: null, tickFormat: (v: number) => `${Math.round(v * 100)} %`, tickSize: 0 }
         : { type: 'log', ...y, label: null, tickFormat: tidy, tickSize: 0 },
       marks: [
         beyond(settings.length, lengths.at(-1)!, size, { longer: this.t.longer, trained: this.t.trained(settings.length) }),
-        Plot.gridY({ stroke: 'var(--lw-line)', strokeOpacity: 1, ticks }),
+        Plot.gridY({ stroke: 'var(--lw-line)', strokeOpacity: 1, ticks: y.ticks }),
         lines.map((line) => {
           const { stroke, dash } = this.dress(line[0]!.encoding), opacity = this.opacity(line[0]!.encoding);
           const done = line.every((p) => p.progress >= 1); // thin while training goes on: these numbers will change
@@ -53,6 +51,12 @@ export class StretchChart extends Chart {
       ],
     };
   }
+}
+
+function perplexities(points: Point[]): { domain: [number, number]; ticks: number[] } {
+  if (!points.length) return { domain: [1, 2], ticks: [] };
+  const low = 0.96 * Math.min(...points.map((p) => p.low)), high = Math.max(1.25 * low, 1.04 * Math.max(...points.map((p) => p.high)));
+  return { domain: [low, high], ticks: logTicks(low, high) };
 }
 
 const tidy = (v: number) => (v >= 1e5 ? v.toExponential(0) : String(Number(v.toPrecision(3))));
