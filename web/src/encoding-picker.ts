@@ -26,6 +26,8 @@ export class EncodingPicker extends Localised {
     .chosen .name { color: var(--lw-ink); }
     .name svg { width: 14px; height: 6px; opacity: .35; }
     .chosen .name svg { opacity: 1; }
+    .wrong .name { text-decoration: line-through; }
+    .error { color: var(--lw-pattern); font-size: 12px; margin-top: 6px; overflow-wrap: anywhere; }
     .info { width: 24px; height: 27px; color: var(--lw-muted); font: italic 13px var(--lw-serif); }
     .info:hover { color: var(--lw-ink); }
     lengthwise-block { margin-top: 14px; }
@@ -42,6 +44,8 @@ export class EncodingPicker extends Localised {
   @property({ attribute: false }) catalogue: Descriptor[] = [];
   @property({ attribute: false }) chosen: string[] = [];
   @property({ attribute: false }) dress!: Wardrobe;
+  @property({ attribute: false }) fault: (spec: string) => string = () => ''; // a sentence about what cannot be run
+  @state() private wrong = '';                                                // of the mix in the field
   @state() private pointed = '';
   @state() private shown?: Descriptor;
 
@@ -56,9 +60,11 @@ export class EncodingPicker extends Localised {
         <button class="link" @click=${() => this.choose(presets)}>${t.all}</button>
         <button class="link" @click=${() => this.choose([])}>${t.none}</button></header>
       <ul aria-label=${t.encodings}>${[...six, ...chosen.filter((spec) => !presets.includes(spec))].map((spec) => this.chip(spec))}</ul>
+      ${chosen.filter((spec) => this.fault(spec)).map((spec) => html`<p class="error">${t.leftOut(spec)} ${this.fault(spec)}</p>`)}
       ${[...(Object.keys(t.door) as Door[]), 'none' as const].map((door) => this.group(door, catalogue.filter((d) => (d.doors[0] ?? 'none') === door && !six.includes(d.name))))}
-      <form @submit=${this.add}><input name="spec" aria-label=${t.addSpec} placeholder="${t.addSpec}: ${t.addSpecHint}" autocomplete="off" spellcheck="false">
+      <form @submit=${this.add}><input name="spec" aria-label=${t.addSpec} placeholder="${t.addSpec}: ${t.addSpecHint}" autocomplete="off" spellcheck="false" aria-describedby="wrong" aria-invalid=${this.wrong !== ''} @input=${() => (this.wrong = '')}>
         <button class="link">${t.add}</button></form>
+      <p class="error" id="wrong" role="alert">${this.wrong}</p>
       <lengthwise-block .lang=${this.lang} .open=${(this.pointed ? [this.pointed] : chosen).flatMap(doors)}></lengthwise-block>
       <div popover id="about" role="dialog" aria-label=${this.shown ? t.about(titleOf(this.shown, this.language)) : nothing}>${this.shown && this.about(this.shown)}</div>`;
   }
@@ -78,7 +84,7 @@ export class EncodingPicker extends Localised {
     const { catalogue, chosen, dress, t } = this;
     const descriptor = catalogue[this.presets.indexOf(spec)];
     const on = chosen.includes(spec), title = shortTitle(spec, catalogue, this.language), { stroke, dash } = dress(spec);
-    return html`<li class=${on ? 'chosen' : ''} style="--hue: ${stroke}" @pointerenter=${(e: PointerEvent) => e.pointerType === 'mouse' && this.point(spec)} @pointerleave=${() => this.point('')}>
+    return html`<li class="${on ? 'chosen' : ''} ${on && this.fault(spec) ? 'wrong' : ''}" style="--hue: ${stroke}" @pointerenter=${(e: PointerEvent) => e.pointerType === 'mouse' && this.point(spec)} @pointerleave=${() => this.point('')}>
       <button class="name" aria-pressed=${on} @focus=${(e: Event) => (e.target as Element).matches(':focus-visible') && this.point(spec)} @blur=${() => this.point('')}
         @click=${() => this.choose(on ? chosen.filter((s) => s !== spec) : [...chosen, spec])}>
         <svg viewBox="0 0 14 6" aria-hidden="true"><path d="M0 3H14" style="stroke: ${stroke}; stroke-width: 3; stroke-dasharray: ${dash ? '4 1' : ''}"/></svg>${title}</button>
@@ -127,9 +133,10 @@ export class EncodingPicker extends Localised {
   private add(event: SubmitEvent) {
     event.preventDefault();
     const form = event.target as HTMLFormElement;
-    const spec = String(new FormData(form).get('spec')).trim();
-    if (!spec) return;
-    this.choose([...this.chosen, runnable(spec, this.catalogue)]);
+    const spec = runnable(String(new FormData(form).get('spec')).trim(), this.catalogue);
+    this.wrong = spec && this.fault(spec);
+    if (!spec || this.wrong) return;
+    this.choose([...this.chosen, spec]);
     form.reset();
   }
 }

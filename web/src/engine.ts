@@ -13,6 +13,16 @@ let loaded: Promise<Lengthwise> | undefined;
 export const engine = (): Promise<Lengthwise> => (loaded ??= load());
 export const catalogue = (): Promise<Descriptor[]> => engine().then((lengthwise) => lengthwise.encodings(texts));
 
+/** What is wrong with an encoding in the models of an experiment, in the engine's words; nothing if it is right. */
+export function faultOf(lengthwise: Lengthwise, encoding: string, { size, length }: Settings): string {
+  try {
+    lengthwise.model({ ...sizes[size], trainedLength: length, encoding }).dispose();
+    return '';
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
 let shipped: Promise<Text> | undefined;
 const shippedText = () => (shipped ??= Promise.all([bytes(sample.train), bytes(sample.test)]).then(([train, test]) => ({ train, test })));
 

@@ -1,11 +1,12 @@
 import { html, nothing } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
-import { begin, catalogue, type Descriptor, type Session, type Text } from './engine.ts';
+import { begin, catalogue, engine, faultOf, type Descriptor, type Session, type Text } from './engine.ts';
 import { base } from './theme.ts';
 import { Localised } from './localised.ts';
 import { Lab, measureOf, stretch } from './lab.ts';
 import { shortTitle, wardrobe } from './dress.ts';
-import { batch, defaults, sizes, testLengths, type Settings } from './settings.ts';
+import { keep, kept } from './kept.ts';
+import { batch, defaults, runnable, sizes, testLengths, toHash, type Settings } from './settings.ts';
 import { csv, download, json, standalone } from './export.ts';
 import type { Chart } from './charts/chart.ts';
 import './charts/stretch-chart.ts';
@@ -34,6 +35,8 @@ export class Experiment extends Localised {
   @state() private version = 0;
   lab = new Lab(defaults);
   private session?: Session;
+  private lengthwise?: Awaited<ReturnType<typeof engine>>;
+  private readonly faults = new Map<string, string>();
   private ticking = 0;
   private drawing = 0;
   private pressed = false;
@@ -42,13 +45,18 @@ export class Experiment extends Localised {
   override async connectedCallback() {
     super.connectedCallback();
     try {
+      this.lengthwise = await engine(); // first: chips ask it
       this.all = await catalogue();
     } catch (error) {
       return this.fail(error);
     }
-    this.lab = new Lab(this.settings);
-    this.enter('idle');
-    if (this.autostart) this.tick();
+    if (!this.isConnected) return;
+    const latest = kept();
+    this.lab = new Lab(this.ready);
+    if (!latest || toHash(latest.settings) !== toHash(this.ready)) this.enter('idle');
+    else { this.lab = latest; this.state = latest.runs.some((run) => run.state === 'cancelled') ? 'cancelled' : 'done'; }
+    if (this.autostart && this.state === 'idle' && this.ready.encodings.length) this.tick();
+    else this.autostart = 0;
   }
 
   override disconnectedCallback() {
@@ -70,8 +78,8 @@ export class Experiment extends Localised {
     this.stay();
     this.session?.cancel();
     this.error = '';
-    const lab = (this.lab = new Lab(this.settings));
-    const session = (this.session = begin(this.settings, this.own, (event) => {
+    const settings = this.ready, lab = (this.lab = new Lab(settings, this.ownBytes));
+    const session = (this.session = begin(settings, this.own, (event) => {
       if (this.lab !== lab) return;
       lab.take(event);
       if (this.state === 'loading') this.enter('running');
@@ -92,12 +100,14 @@ export class Experiment extends Localised {
 
   pause() { this.session?.pause(); this.enter('paused'); }
   resume() { this.session?.resume(); this.enter('running'); }
-  cancel() { this.enter('cancelled'); this.session?.cancel(); }
+  cancel() { this.session?.cancel(); this.lab.cancel(); this.enter('cancelled'); }
 
   private enter(next: State) {
     this.state = next;
     this.dispatchEvent(new CustomEvent('lw-state', { detail: next }));
-    if (next === 'done' || next === 'cancelled') this.dispatchEvent(new CustomEvent('lw-result', { detail: this.lab }));
+    if (next !== 'done' && next !== 'cancelled') return;
+    if (this.lab.started.length) keep(this.lab);
+    this.dispatchEvent(new CustomEvent('lw-result', { detail: this.lab }));
   }
 
   private fail(error: unknown) {
@@ -113,7 +123,7 @@ export class Experiment extends Localised {
   private change(part: Partial<Settings>) {
     this.stay();
     this.settings = { ...this.settings, ...part };
-    if (!this.lab.started.length) this.lab = new Lab(this.settings);
+    if (!this.lab.started.length && !this.busy) this.lab = new Lab(this.ready);
     this.dispatchEvent(new CustomEvent('lw-settings', { detail: this.settings }));
   }
 
@@ -122,6 +132,19 @@ export class Experiment extends Localised {
   protected override updated() {
     if (this.pressed && !this.shadowRoot!.activeElement) this.shadowRoot!.querySelector<HTMLElement>('.buttons :last-child')?.focus();
   }
+
+  // What the catalogue has is right; of anything else the engine is asked, once for each kind of model.
+  private readonly fault = (spec: string): string => {
+    if (!this.lengthwise || this.all.some((d) => runnable(d.name, this.all) === spec)) return '';
+    const key = [this.settings.size, this.settings.length, spec].join(' ');
+    if (!this.faults.has(key)) this.faults.set(key, faultOf(this.lengthwise, spec, this.settings));
+    return this.faults.get(key)!;
+  };
+
+  private get ownBytes() { return this.own ? this.own.train.length + this.own.test.length : 0; }
+
+  // The settings without what cannot be run.
+  private get ready(): Settings { return { ...this.settings, encodings: this.settings.encodings.filter((spec) => !this.fault(spec)) }; }
 
   private readonly name = (spec: string) => shortTitle(spec, this.all, this.language);
 
@@ -141,7 +164,7 @@ export class Experiment extends Localised {
         ${this.controls()}
       </section>
       <aside class="panel">
-        <lengthwise-encodings .lang=${lang} .catalogue=${this.all} .chosen=${settings.encodings} .dress=${dress}
+        <lengthwise-encodings .lang=${lang} .catalogue=${this.all} .chosen=${settings.encodings} .dress=${dress} .fault=${this.fault}
           @lw-encodings=${(e: CustomEvent<string[]>) => this.change({ encodings: e.detail })}
           @lw-lit=${(e: CustomEvent<string>) => (this.lit = lab.settings.encodings.includes(e.detail) ? e.detail : '')}></lengthwise-encodings>
         <lengthwise-settings .lang=${lang} .settings=${settings} .own=${this.own}
@@ -169,16 +192,17 @@ export class Experiment extends Localised {
   private controls() {
     const { t, state } = this;
     const busy = this.busy;
-    const changed = this.lab.started.length > 0 && this.lab.settings !== this.settings;
+    const ready = this.ready, able = ready.encodings.length > 0, { lab } = this;
+    const changed = lab.started.length > 0 && (toHash(lab.settings) !== toHash(ready) || (ready.task === 'text' && lab.ownText !== this.ownBytes));
     const done = this.lab.runs.filter((run) => run.state === 'done').length;
     const status = this.error || (state === 'done' ? t.finishedStatus(done) : t.state[state]) + (busy ? ` ${done} / ${this.lab.runs.length}` : '');
     return html`<div class="controls">
-      <p class="quiet"><span role="status" class=${state === 'failed' ? 'error' : ''}>${this.settings.encodings.length ? status : t.chooseOne}</span>
+      <p class="quiet"><span role="status" class=${state === 'failed' ? 'error' : ''}>${able || busy ? status : t.chooseOne}</span>
         ${this.autostart && state === 'idle' ? html`${t.startsIn(this.autostart)} <button class="link" @click=${this.stay}>${t.wait}</button>` : nothing}</p>
       <p class="buttons">
         ${busy ? html`<button class="plain" data-action="cancel" @click=${this.cancel}>${t.cancel}</button>
           <button class="plain" data-action=${state === 'paused' ? 'resume' : 'pause'} @click=${state === 'paused' ? this.resume : this.pause}>${state === 'paused' ? t.resume : t.pause}</button>` : nothing}
-        ${busy && !changed ? nothing : html`<button class="go" data-action="start" ?disabled=${state === 'loading' || !this.settings.encodings.length} @click=${this.start}>
+        ${busy && !changed ? nothing : html`<button class="go" data-action="start" ?disabled=${state === 'loading' || !able} @click=${this.start}>
           ${changed ? t.retrain : state === 'idle' || state === 'loading' ? t.train : t.again}</button>`}
       </p></div>`;
   }
@@ -199,7 +223,7 @@ export class Experiment extends Localised {
     const counts = this.lab.runs.flatMap((run) => run.parameters ?? []);
     const parameters = counts.length ? t.parameters(Math.min(...counts), Math.max(...counts)) : '';
     return t.protocol({ parameters, width, layers, heads, tokens, batch, length: settings.length, steps: settings.steps, seeds: settings.seeds }) +
-      `${t.protocolTest[settings.task]} ${t.tinyNote}`;
+      `${t.protocolTest[this.lab.ownText && settings.task === 'text' ? 'own' : settings.task]} ${t.tinyNote}`;
   }
 }
 

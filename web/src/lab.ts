@@ -9,7 +9,7 @@ export interface Test {
   accuracy: number;
   byPosition: ArrayLike<number>;
 }
-export type RunState = 'waiting' | 'training' | 'done' | 'failed';
+export type RunState = 'waiting' | 'training' | 'done' | 'failed' | 'cancelled';
 
 export interface Run {
   encoding: string;
@@ -37,7 +37,7 @@ export type LabEvent = { encoding: string; seed: number } & (
 
 export class Lab {
   readonly runs: Run[];
-  constructor(readonly settings: Settings) {
+  constructor(readonly settings: Settings, readonly ownText = 0) { // bytes of the visitor's text; 0: the shipped one
     // Every encoding gets its first seed before any gets its second, so that curves of all appear early.
     this.runs = Array.from({ length: settings.seeds }, (_, seed) => settings.encodings.map((encoding): Run => ({
       encoding, seed: seed + 1, state: 'waiting', step: 0, steps: settings.steps, losses: [], stepsPerSecond: 0, tests: new Map(), round: new Map(), refused: new Map(),
@@ -62,6 +62,10 @@ export class Lab {
       case 'end': return void (run.state = 'done');
       case 'failed': return void Object.assign(run, { state: 'failed', error: event.error });
     }
+  }
+
+  cancel(): void {
+    for (const run of this.runs) if (run.state === 'waiting' || run.state === 'training') run.state = 'cancelled';
   }
 
   private close(run: Run): void {

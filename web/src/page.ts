@@ -4,6 +4,7 @@ import { customElement, state } from 'lit/decorators.js';
 import { Site } from './site.ts';
 import { catalogue } from './engine.ts';
 import { places } from './places.ts';
+import { kept } from './kept.ts';
 import { fromHash, mayStart, toHash, type Settings } from './settings.ts';
 import './experiment.ts';
 
@@ -35,7 +36,8 @@ export class Page extends Site {
     const all = await catalogue().catch(() => []); // the experiment tells of a failure
     const saving = matchMedia('(prefers-reduced-data: reduce)').matches || (navigator as { connection?: { saveData?: boolean } }).connection?.saveData;
     this.autostart = mayStart(location.hash) && !saving ? pauseBeforeStart : 0;
-    this.settings = fromHash(location.hash, all);
+    const latest = kept();
+    this.settings = location.hash || !latest ? fromHash(location.hash, all) : latest.settings;
     this.waits = !mayStart(location.hash);
     this.link++;
   };

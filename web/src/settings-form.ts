@@ -32,6 +32,7 @@ export class SettingsForm extends Localised {
   @property({ attribute: false }) settings!: Settings;
   @property({ attribute: false }) own?: Text;
   @state() private textError = '';
+  @state() private stepsNote = '';
 
   override render() {
     const { t, settings: s } = this;
@@ -44,7 +45,7 @@ export class SettingsForm extends Localised {
         <fieldset>${this.segments('length', t.trainedLength, numbers([32, 64, 128], s.length))}</fieldset>
         <fieldset>${this.segments('reach', t.reach, numbers([4, 8, 16], s.reach).map(([value, label]) => [value, `×${label}`]))}</fieldset>
         <label class="field">${t.steps}<input type="number" min=${limits.steps[0]} max=${limits.steps[1]} step="1" .value=${String(s.steps)}
-          @change=${(e: Event) => this.set('steps', (e.target as HTMLInputElement))}></label>
+          @change=${(e: Event) => this.set('steps', (e.target as HTMLInputElement))}><span class="note" role="status">${this.stepsNote}</span></label>
         <fieldset>${this.segments('seeds', t.seeds, numbers([1, 3, 5], s.seeds))}</fieldset>
       </div>`;
   }
@@ -78,11 +79,15 @@ export class SettingsForm extends Localised {
     if (!this.textError) this.use({ train: bytes.slice(0, border), test: bytes.slice(border) });
   }
 
-  private use(text?: Text) { this.dispatchEvent(new CustomEvent('lw-text', { detail: text })); }
+  private use(text?: Text) {
+    this.textError = '';
+    this.dispatchEvent(new CustomEvent('lw-text', { detail: text }));
+  }
 
   private set(key: 'steps', input: HTMLInputElement) {
     const [least, most] = limits[key];
-    const value = Math.round(Math.min(most, Math.max(least, input.valueAsNumber || this.settings[key])));
+    const given = input.valueAsNumber, value = Number.isNaN(given) ? this.settings[key] : Math.round(Math.min(most, Math.max(least, given)));
+    this.stepsNote = value === given ? '' : this.t.within(least, most);
     input.value = String(value);
     this.change({ [key]: value });
   }

@@ -48,9 +48,9 @@ export function runnable(spec: string, catalogue: Descriptor[]): string {
   return doors.every((opened) => opened === 'ids') ? `${spec}+rope` : spec;
 }
 
-// Anything missing or out of range falls back to the default; `all` stands for the whole catalogue.
+// Anything missing or out of range falls back to the default; `all` stands for the whole catalogue. What the catalogue does
+// not have is kept: the page says so.
 export function fromHash(hash: string, catalogue: Descriptor[]): Settings {
-  const names = catalogue.map((d) => d.name);
   const given = new Map(hash.replace(/^#/, '').split('&').map((pair) => {
     const at = pair.indexOf('=');
     return [pair.slice(0, at), pair.slice(at + 1)] as const;
@@ -60,17 +60,16 @@ export function fromHash(hash: string, catalogue: Descriptor[]): Settings {
     const [least, most] = limits[key];
     return Number.isInteger(value) && value >= least && value <= most ? value : defaults[key];
   };
-  const known = (spec: string) => spec.split(/[+|]/).every((term) => names.includes(term.split(':')[0]!));
   const list = given.get('encodings');
-  const specs = list === 'all' ? names : list?.split(',').map(decode).filter(known);
+  const specs = list === 'all' ? catalogue.map((d) => d.name) : list?.split(',').map(decode).filter(Boolean);
   const task = tasks.find((t) => t === given.get('task')) ?? defaults.task;
   const size = (Object.keys(sizes) as Size[]).find((s) => s === given.get('size')) ?? defaults.size;
-  const encodings = specs?.length ? [...new Set(specs.map((spec) => runnable(spec, catalogue)))] : defaults.encodings.filter(known);
+  const encodings = specs?.length ? [...new Set(specs.map((spec) => runnable(spec, catalogue)))] : defaults.encodings;
   return { encodings, task, size, length: number('length'), reach: number('reach'), steps: number('steps'), seeds: number('seeds') };
 }
 
 function decode(text: string): string {
-  try { return decodeURIComponent(text); } catch { return ''; }
+  try { return decodeURIComponent(text); } catch { return text; }
 }
 
 // A link may forbid the start that otherwise happens by itself.

@@ -8,7 +8,7 @@ export const en = {
 
   encodings: 'Encodings', sixOfThem: 'six', all: 'all', none: 'none',
   about: (title: string) => `About ${title}`,
-  addSpec: 'Your own mix', addSpecHint: 'rope:base=500000+log_n', add: 'Add', remove: 'Remove',
+  addSpec: 'Your own mix', addSpecHint: 'rope:base=500000+log_n', add: 'Add', leftOut: (spec: string) => `${spec} is left out:`,
   chooseOne: 'Choose at least one encoding.',
   task: 'Task', tasks: { text: 'text', copy: 'copy', recall: 'recall' },
   taskNotes: {
@@ -22,7 +22,7 @@ export const en = {
   ownTextUsed: (bytes: number) => `own text, ${bytes.toLocaleString('en')} bytes`,
   trainedLength: 'Trained length', reach: 'Tested up to', size: 'Model',
   sizes: { tiny: 'tiny', small: 'small', medium: 'medium' },
-  steps: 'Training steps', seeds: 'Seeds',
+  steps: 'Training steps', within: (least: number, most: number) => `From ${least} to ${most.toLocaleString('en')}, whole.`, seeds: 'Seeds',
   parameters: (least: number, most: number) => (least === most ? '' : `${least.toLocaleString('en')} to `) + `${most.toLocaleString('en')} parameters`,
 
   train: 'Train and stretch', again: 'Train again', retrain: 'Start again with these settings',
@@ -32,7 +32,7 @@ export const en = {
     idle: 'Ready.', loading: 'Loading the engine…', running: 'Training.', paused: 'Paused.',
     cancelled: 'Cancelled. What was measured stays.', done: 'Done.', failed: 'Stopped by an error.',
   },
-  runState: { waiting: 'waiting', training: 'training', done: 'done', failed: 'failed' }, testing: 'testing', refused: 'refused', refusedPast: (n: number) => `refuses past ${n}`,
+  runState: { waiting: 'waiting', training: 'training', done: 'done', failed: 'failed', cancelled: 'cancelled' }, testing: 'testing', refused: 'refused', refusedPast: (n: number) => `refuses past ${n}`,
   finishedStatus: (runs: number) => `${runs} ${runs === 1 ? 'run' : 'runs'} trained and tested.`,
 
   perplexity: 'Perplexity', accuracy: 'Accuracy',
@@ -47,7 +47,7 @@ export const en = {
   runsTitle: 'Runs', seed: 'seed', perSecond: (n: number) => `${n} steps/s`, left: (time: string) => `${time} left`,
   seconds: (n: number) => (n < 90 ? `${Math.ceil(n)} s` : `${Math.round(n / 60)} min`),
   resultsTitle: 'Numbers', resultsEmpty: 'Numbers appear here once a model has been tested.',
-  atStep: 'tested at step', mean: 'mean', spread: 'lowest and highest seed',
+  atStep: 'tested at step', ofSeeds: '; mean, lowest and highest seed',
   downloadCsv: 'CSV', downloadJson: 'JSON', downloadSvg: 'SVG', download: 'Download', downloadChart: (title: string) => `Download as SVG: ${title}`,
   protocol: (p: { parameters: string; width: number; layers: number; heads: number; tokens: string; batch: number; length: number; steps: number; seeds: number }) =>
     `Each model: ${p.layers} layers of width ${p.width}, ${p.heads} heads${p.parameters && `, ${p.parameters}`}; ` +
@@ -55,6 +55,7 @@ export const en = {
     (p.seeds > 1 ? `${p.seeds} seeds, the band runs from the lowest to the highest. ` : 'one seed, so no spread is known. '),
   protocolTest: {
     text: 'Test: unseen documents cut into whole sequences of each length, every position counted, no sliding window.',
+    own: 'Test: the last tenth of your own text, unseen in training, cut into whole sequences of each length, every position counted, no sliding window.',
     copy: 'Test: fresh random strings of each length; only the repeated half is scored.',
     recall: 'Test: fresh random sequences of each length; only the answers are scored.',
   },

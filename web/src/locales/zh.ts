@@ -10,7 +10,7 @@ export const zh: Strings = {
 
   encodings: '位置编码', sixOfThem: '六种', all: '全部', none: '清空',
   about: (title) => `了解${title}`,
-  addSpec: '自己组合', addSpecHint: 'rope:base=500000+log_n', add: '添加', remove: '移除',
+  addSpec: '自己组合', addSpecHint: 'rope:base=500000+log_n', add: '添加', leftOut: (spec) => `不运行 ${spec}：`,
   chooseOne: '请至少选择一种编码。',
   task: '任务', tasks: { text: '文本', copy: '复制', recall: '回忆' },
   taskNotes: {
@@ -24,7 +24,7 @@ export const zh: Strings = {
   ownTextUsed: (bytes) => `自己的文本，${bytes.toLocaleString('zh')} 字节`,
   trainedLength: '训练长度', reach: '测试到', size: '模型',
   sizes: { tiny: '微型', small: '小型', medium: '中型' },
-  steps: '训练步数', seeds: '随机种子数',
+  steps: '训练步数', within: (least, most) => `取 ${least} 至 ${most.toLocaleString('zh')} 的整数。`, seeds: '随机种子数',
   parameters: (least, most) => (least === most ? '' : `${least.toLocaleString('zh')} 至 `) + `${most.toLocaleString('zh')} 个参数`,
 
   train: '开始训练并拉长', again: '再训练一次', retrain: '按新设置重新开始',
@@ -34,7 +34,7 @@ export const zh: Strings = {
     idle: '准备就绪。', loading: '正在加载引擎…', running: '正在训练。', paused: '已暂停。',
     cancelled: '已取消，测得的结果保留。', done: '完成。', failed: '出错，已停止。',
   },
-  runState: { waiting: '等待', training: '训练中', done: '完成', failed: '失败' }, testing: '测试中', refused: '拒绝', refusedPast: (n) => `超过 ${n} 即拒绝`,
+  runState: { waiting: '等待', training: '训练中', done: '完成', failed: '失败', cancelled: '已取消' }, testing: '测试中', refused: '拒绝', refusedPast: (n) => `超过 ${n} 即拒绝`,
   finishedStatus: (runs) => `共训练并测试了 ${runs} 个模型。`,
 
   perplexity: '困惑度', accuracy: '准确率',
@@ -49,7 +49,7 @@ export const zh: Strings = {
   runsTitle: '训练进度', seed: '种子', perSecond: (n) => `${n} 步/秒`, left: (time) => `剩余 ${time}`,
   seconds: (n) => (n < 90 ? `${Math.ceil(n)} 秒` : `${Math.round(n / 60)} 分钟`),
   resultsTitle: '数据', resultsEmpty: '有模型测完后，数据会出现在这里。',
-  atStep: '测试时的步数', mean: '均值', spread: '各种子的最低与最高值',
+  atStep: '测试时的步数', ofSeeds: '；均值，以及各种子的最低与最高值',
   downloadCsv: 'CSV', downloadJson: 'JSON', downloadSvg: 'SVG', download: '下载', downloadChart: (title) => `下载 SVG 图：${title}`,
   protocol: (p) =>
     `每个模型：${p.layers} 层，宽 ${p.width}，${p.heads} 个头${p.parameters && `，${p.parameters}`}；` +
@@ -57,6 +57,7 @@ export const zh: Strings = {
     (p.seeds > 1 ? `${p.seeds} 个随机种子，色带表示最低到最高。` : '只有一个随机种子，因此不知道离散程度。'),
   protocolTest: {
     text: '测试：把没见过的文档切成各种长度的完整序列，每个位置都计入，不用滑动窗口。',
+    own: '测试：取你的文本中未用于训练的最后十分之一，切成各种长度的完整序列，每个位置都计入，不用滑动窗口。',
     copy: '测试：各种长度的全新随机串，只对重复的一半计分。',
     recall: '测试：各种长度的全新随机序列，只对答案计分。',
   },

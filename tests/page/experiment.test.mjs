@@ -1,0 +1,142 @@
+// What the experiment says and keeps: links, own mixes, focus, results, files. In one browser: none of it depends on which.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { browsers } from './browsers.mjs';
+import { arrive, open, press } from './lab.mjs';
+import { serve } from './server.mjs';
+
+const chromium = browsers().find((browser) => browser.name === 'chromium');
+const options = { skip: chromium.skip, timeout: 300_000 };
+const brief = '#encodings=nope,alibi&task=copy&length=16&reach=4&size=tiny&steps=2&seeds=1';
+const endless = '#encodings=nope,alibi&task=copy&length=16&reach=4&size=tiny&steps=100000&seeds=1&start=0';
+
+let server;
+before(async () => { server = await serve(); });
+after(() => server.close());
+
+const text = (page, path) => page.evaluate((at) => window.deepAll(at).map((element) => element.textContent.trim()), path);
+const done = (page) => page.waitFor(() => window.deep('lengthwise-experiment').state === 'done', { timeout: 120_000 });
+async function opened(t, hash) {
+  const page = await open(chromium, server.address + hash);
+  t.after(() => page.close());
+  return page;
+}
+
+test('a second link in the same tab starts by itself too; start=0 stays in the link until the start', options, async (t) => {
+  const page = await opened(t, '#start=0&steps=20');
+  await page.evaluate(() => window.deepAll('lengthwise-settings input[name=reach]')[0].click());
+  assert.match(await page.evaluate(() => location.hash), /reach=4.*&start=0$/);
+  await page.evaluate((hash) => { location.hash = hash; }, brief);
+  await done(page);
+  assert.deepEqual(await page.evaluate(() => window.deep('lengthwise-experiment').lab.settings.encodings), ['nope', 'alibi']);
+});
+
+test('what cannot be run is said, where it is typed and where it came by a link', options, async (t) => {
+  const page = await opened(t, '#encodings=nope,foo,rope%2B&start=0');
+  const said = await text(page, 'lengthwise-encodings .error');
+  assert.match(said[0], /^foo is left out: .*foo/);
+  assert.match(said[1], /^rope\+ is left out: ./);
+  for (const mix of ['<b>x</b>', 'rope:base=-1']) {
+    await page.evaluate((value) => {
+      window.deep('lengthwise-encodings input').value = value;
+      window.deep('lengthwise-encodings form').requestSubmit();
+    }, mix);
+    await page.waitFor((word) => window.deep('lengthwise-encodings [role=alert]').textContent.includes(word), { args: [mix.includes('base') ? 'base' : 'x'] });
+  }
+  assert.deepEqual(await page.evaluate(() => window.deep('lengthwise-experiment').settings.encodings), ['nope', 'foo', 'rope+']);
+  assert.equal(await page.evaluate(() => window.deep('[data-action=start]').disabled), false);
+});
+
+test('the keyboard stays with the buttons; what is cancelled says so', options, async (t) => {
+  const page = await opened(t, endless);
+  const focus = () => page.evaluate(() => window.deep('lengthwise-experiment').shadowRoot.activeElement?.dataset.action ?? 'lost');
+  await page.evaluate(() => window.deep('[data-action=start]').focus());
+  await page.raw.keyboard.press('Enter');
+  await page.waitFor(() => window.deep('lengthwise-experiment').lab.runs[0].step > 2, { timeout: 120_000 });
+  assert.equal(await focus(), 'pause');
+  await page.evaluate(() => window.deep('lengthwise-encodings header button:last-child').click());
+  await page.waitFor(() => window.deep('lengthwise-experiment').settings.encodings.length === 0);
+  assert.match((await text(page, '.controls [role=status]'))[0], /^Training/);
+  await page.evaluate(() => window.deep('lengthwise-encodings header button').click());
+  await page.evaluate(() => window.deep('[data-action=cancel]').focus());
+  await page.raw.keyboard.press('Enter');
+  await page.waitFor(() => window.deepAll('lengthwise-runs .words').every((words) => words.textContent === 'cancelled'));
+  assert.equal(await focus(), 'start');
+});
+
+test('finished results are there again for who comes back, and not for other settings', options, async (t) => {
+  const page = await opened(t, brief);
+  await page.waitFor(() => window.deepAll('lengthwise-results tr td:last-child').map((step) => step.textContent.trim()).join() === '2,2', { timeout: 120_000 });
+  const results = () => text(page, 'lengthwise-results td');
+  const before = await results();
+  for (const back of [() => page.raw.goBack(), () => page.goto(`${server.address}index.html`)]) {
+    await page.goto(`${server.address}encodings.html`);
+    await back();
+    await arrive(page);
+    await page.waitFor(() => window.deep('lengthwise-results td') !== undefined);
+    assert.deepEqual(await results(), before);
+  }
+  await page.goto(`${server.address}bench.html`);
+  await page.goto(server.address + endless);
+  await arrive(page);
+  assert.deepEqual(await results(), []);
+});
+
+test('copying says what it did, under a name', options, async (t) => {
+  const page = await opened(t, '#start=0');
+  const tree = async () => JSON.stringify(await page.raw.accessibility.snapshot());
+  assert.match(await tree(), /"role":"button"[^{}]*"name":"Copy link"/);
+  for (const [answer, words] of [['Promise.reject(new Error("no"))', 'Copying was refused'], ['Promise.resolve()', 'Link copied']]) {
+    await page.evaluate(`Object.defineProperty(navigator, 'clipboard', { configurable: true, value: { writeText: () => ${answer} } })`);
+    await press(page, 'link');
+    await page.waitFor((start) => window.deep('[data-action=link]').textContent.startsWith(start), { args: [words] });
+  }
+});
+
+test('numbers out of range are said and brought into it; an error goes with what it was about', options, async (t) => {
+  const page = await opened(t, '#start=0&task=text');
+  for (const [given, taken] of [['0', 1], ['-5', 1], ['200000', 100000]]) {
+    await page.evaluate((value) => {
+      const input = window.deep('lengthwise-settings input[type=number]');
+      input.value = value;
+      input.dispatchEvent(new Event('change'));
+    }, given);
+    assert.equal(await page.evaluate(() => window.deep('lengthwise-experiment').settings.steps), taken);
+    assert.match((await text(page, 'lengthwise-settings [role=status]'))[0], /1 to 100,000/);
+  }
+  const offer = (value) => page.evaluate(async (words) => {
+    window.deep('lengthwise-settings textarea').value = words;
+    window.deepAll('lengthwise-settings .row button')[0].click();
+    await window.deep('lengthwise-settings').updateComplete;
+  }, value);
+  await offer('abcdefgh'.repeat(4000));
+  await offer('too short');
+  assert.match((await text(page, 'lengthwise-settings [role=alert]'))[0], /20,000/);
+  await page.evaluate(() => window.deepAll('lengthwise-settings .row button')[1].click());
+  await page.waitFor(() => window.deep('lengthwise-settings [role=alert]').textContent === '');
+});
+
+test('a chart as a file has a title, names of its axes, and cuts nothing', options, async (t) => {
+  const page = await opened(t, brief.replace('copy', 'recall').replace('alibi', 'learned_frequency'));
+  await done(page);
+  await page.evaluate(() => { URL.createObjectURL = (blob) => { blob.text().then((svg) => { window.saved = svg; }); return 'data:,'; }; });
+  for (const [tag, ...words] of [['lengthwise-loss-chart', 'Loss while training', 'nats per token', 'step'], ['lengthwise-position-chart', 'Loss by position', 'nats per token', 'position'],
+    ['lengthwise-stretch-chart', 'The stretch', 'accuracy', 'test length']]) {
+    const found = await page.evaluate(async (name) => {
+      window.saved = undefined;
+      const chart = window.deep(name);
+      (chart.parentElement.querySelector('header') ?? chart.previousElementSibling).querySelector('button').click();
+      while (!window.saved) await new Promise((resolve) => { setTimeout(resolve, 20); });
+      const place = document.body.appendChild(document.createElement('div'));
+      place.innerHTML = window.saved;
+      const svg = place.querySelector('svg'), frame = svg.getBoundingClientRect();
+      const texts = [...svg.querySelectorAll('text')].map((element) => ({ words: element.textContent, box: element.getBoundingClientRect() })).filter(({ box }) => box.width > 0);
+      const cut = texts.filter(({ box }) => box.left < frame.left || box.right > frame.right || box.top < frame.top || box.bottom > frame.bottom).map(({ words }) => words);
+      place.remove();
+      return { words: texts.map(({ words }) => words).join('|'), cut, dots: chart.svg.querySelectorAll('circle').length };
+    }, tag);
+    for (const word of words) assert.ok(found.words.includes(word), `${tag}: ${word} in ${found.words}`);
+    assert.deepEqual(found.cut, [], tag);
+    assert.ok(found.dots > 0, `${tag}: few points are dots`);
+  }
+});
