@@ -35,7 +35,7 @@ test('what cannot be run is said, where it is typed and where it came by a link'
   const page = await opened(t, '#encodings=nope,foo,rope%2B&start=0');
   const said = await text(page, 'lengthwise-encodings .error');
   assert.match(said[0], /^foo is left out: .*foo/);
-  assert.match(said[1], /^rope\+ is left out: ./);
+  assert.match(said[1], /^rope\+ is left out: a name is missing/);
   for (const mix of ['<b>x</b>', 'rope:base=-1']) {
     await page.evaluate((value) => {
       window.deep('lengthwise-encodings input').value = value;

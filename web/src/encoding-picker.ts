@@ -60,7 +60,7 @@ export class EncodingPicker extends Localised {
         <button class="link" @click=${() => this.choose(presets)}>${t.all}</button>
         <button class="link" @click=${() => this.choose([])}>${t.none}</button></header>
       <ul aria-label=${t.encodings}>${[...six, ...chosen.filter((spec) => !presets.includes(spec))].map((spec) => this.chip(spec))}</ul>
-      ${chosen.filter((spec) => this.fault(spec)).map((spec) => html`<p class="error">${t.leftOut(spec)} ${this.fault(spec)}</p>`)}
+      ${chosen.filter((spec) => this.fault(spec)).map((spec) => html`<p class="error">${t.leftOut(spec)}${this.fault(spec)}</p>`)}
       ${[...(Object.keys(t.door) as Door[]), 'none' as const].map((door) => this.group(door, catalogue.filter((d) => (d.doors[0] ?? 'none') === door && !six.includes(d.name))))}
       <form @submit=${this.add}><input name="spec" aria-label=${t.addSpec} placeholder="${t.addSpec}: ${t.addSpecHint}" autocomplete="off" spellcheck="false" aria-describedby="wrong" aria-invalid=${this.wrong !== ''} @input=${() => (this.wrong = '')}>
         <button class="link">${t.add}</button></form>

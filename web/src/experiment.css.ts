@@ -28,8 +28,9 @@ export const layout = css`
   }
   @media print {
     :host { display: block; }
-    .panel, .controls, .runs, .link { display: none; }
-    section { margin-bottom: 20px; }
-    .stretch, .small, .small > div { display: block; height: auto; break-inside: avoid; }
+    .panel, .controls, .small > .runs, .link { display: none; }
+    section { margin-bottom: 12px; }
+    .stretch, .small > div { display: block; height: auto; break-inside: avoid; }
+    .small { grid-template-columns: 1fr 1fr; }
   }
 `;

@@ -136,6 +136,8 @@ export class Experiment extends Localised {
   // What the catalogue has is right; of anything else the engine is asked, once for each kind of model.
   private readonly fault = (spec: string): string => {
     if (!this.lengthwise || this.all.some((d) => runnable(d.name, this.all) === spec)) return '';
+    const unknown = spec.split(/[+|]/).map((term) => term.split(':')[0]!).find((name) => !this.all.some((d) => d.name === name));
+    if (unknown !== undefined) return this.t.noSuch(unknown); // the engine would list all that there are
     const key = [this.settings.size, this.settings.length, spec].join(' ');
     if (!this.faults.has(key)) this.faults.set(key, faultOf(this.lengthwise, spec, this.settings));
     return this.faults.get(key)!;
@@ -223,7 +225,7 @@ export class Experiment extends Localised {
     const counts = this.lab.runs.flatMap((run) => run.parameters ?? []);
     const parameters = counts.length ? t.parameters(Math.min(...counts), Math.max(...counts)) : '';
     return t.protocol({ parameters, width, layers, heads, tokens, batch, length: settings.length, steps: settings.steps, seeds: settings.seeds }) +
-      `${t.protocolTest[this.lab.ownText && settings.task === 'text' ? 'own' : settings.task]} ${t.tinyNote}`;
+      `${t.protocolTest[this.lab.ownText && settings.task === 'text' ? 'own' : settings.task]}${t.tinyNote}`;
   }
 }
 

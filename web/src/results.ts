@@ -20,6 +20,11 @@ export class Results extends Localised {
     .trained { border-right: 1px solid var(--lw-ink); }
     abbr { color: var(--lw-muted); text-decoration: none; cursor: help; }
     small { color: var(--lw-muted); display: block; font-size: 11px; }
+    @media print {
+      th, td { padding: 3px 5px; font-size: 11px; }
+      th { white-space: normal; }
+      tr { break-inside: avoid; }
+    }
     .swatch { display: inline-block; width: 14px; height: 3px; margin-right: 8px; vertical-align: middle; background: var(--hue); }
   `];
   @property({ attribute: false }) lab!: Lab;

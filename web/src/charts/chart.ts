@@ -133,7 +133,7 @@ export function labels(all: Label[], size: Size, lines: Place[][] = [], more = (
     const column = some(placed.filter((label) => !label.note), Math.floor((bottom - top) / gap) + 1, more), x = size.width - margins.right + 14;
     spread(column.map((label) => label.from), gap, top, bottom).forEach((y, i) => name(column[i]!, x, y, margins.right - 14));
     for (const { note, ...label } of placed.filter((l) => l.note)) {
-      const text = `${label.text}: ${note}`, x = label.start + 8, right = x + textWidth(text);
+      const text = label.text + note, x = label.start + 8, right = x + textWidth(text);
       const rows = Array.from({ length: Math.floor((bottom - top) / 7) }, (_, i) => top + 7 * i).sort((a, b) => Math.abs(a - label.from) - Math.abs(b - label.from));
       const y = right < size.width ? rows.find((row) => !taken.some((line) => crosses(line, x, right, row - 8, row + 8))) : undefined;
       if (y === undefined) continue;

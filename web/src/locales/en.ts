@@ -8,7 +8,7 @@ export const en = {
 
   encodings: 'Encodings', sixOfThem: 'six', all: 'all', none: 'none',
   about: (title: string) => `About ${title}`,
-  addSpec: 'Your own mix', addSpecHint: 'rope:base=500000+log_n', add: 'Add', leftOut: (spec: string) => `${spec} is left out:`,
+  addSpec: 'Your own mix', addSpecHint: 'rope:base=500000+log_n', add: 'Add', leftOut: (spec: string) => `${spec} is left out: `, noSuch: (name: string): string => (name ? `there is no encoding ${name}.` : 'a name is missing.'),
   chooseOne: 'Choose at least one encoding.',
   task: 'Task', tasks: { text: 'text', copy: 'copy', recall: 'recall' },
   taskNotes: {
@@ -32,7 +32,7 @@ export const en = {
     idle: 'Ready.', loading: 'Loading the engine…', running: 'Training.', paused: 'Paused.',
     cancelled: 'Cancelled. What was measured stays.', done: 'Done.', failed: 'Stopped by an error.',
   },
-  runState: { waiting: 'waiting', training: 'training', done: 'done', failed: 'failed', cancelled: 'cancelled' }, testing: 'testing', refused: 'refused', refusedPast: (n: number) => `refuses past ${n}`,
+  runState: { waiting: 'waiting', training: 'training', done: 'done', failed: 'failed', cancelled: 'cancelled' }, testing: 'testing', refused: 'refused', refusedPast: (n: number) => `: refuses past ${n}`,
   finishedStatus: (runs: number) => `${runs} ${runs === 1 ? 'run' : 'runs'} trained and tested.`,
 
   perplexity: 'Perplexity', accuracy: 'Accuracy',
@@ -59,7 +59,7 @@ export const en = {
     copy: 'Test: fresh random strings of each length; only the repeated half is scored.',
     recall: 'Test: fresh random sequences of each length; only the answers are scored.',
   },
-  tinyNote: 'Tiny models, minutes of training: orderings carry over better than numbers do.',
+  tinyNote: ' Tiny models, minutes of training: orderings carry over better than numbers do.',
 
   door: {
     ids: 'ids', input: 'input', rotation: 'rotation', bias: 'bias',

@@ -10,7 +10,7 @@ export const zh: Strings = {
 
   encodings: '位置编码', sixOfThem: '六种', all: '全部', none: '清空',
   about: (title) => `了解${title}`,
-  addSpec: '自己组合', addSpecHint: 'rope:base=500000+log_n', add: '添加', leftOut: (spec) => `不运行 ${spec}：`,
+  addSpec: '自己组合', addSpecHint: 'rope:base=500000+log_n', add: '添加', leftOut: (spec) => `不运行 ${spec}：`, noSuch: (name) => (name ? `没有名为 ${name} 的编码。` : '缺少名称。'),
   chooseOne: '请至少选择一种编码。',
   task: '任务', tasks: { text: '文本', copy: '复制', recall: '回忆' },
   taskNotes: {
@@ -34,7 +34,7 @@ export const zh: Strings = {
     idle: '准备就绪。', loading: '正在加载引擎…', running: '正在训练。', paused: '已暂停。',
     cancelled: '已取消，测得的结果保留。', done: '完成。', failed: '出错，已停止。',
   },
-  runState: { waiting: '等待', training: '训练中', done: '完成', failed: '失败', cancelled: '已取消' }, testing: '测试中', refused: '拒绝', refusedPast: (n) => `超过 ${n} 即拒绝`,
+  runState: { waiting: '等待', training: '训练中', done: '完成', failed: '失败', cancelled: '已取消' }, testing: '测试中', refused: '拒绝', refusedPast: (n) => `：超过 ${n} 即拒绝`,
   finishedStatus: (runs) => `共训练并测试了 ${runs} 个模型。`,
 
   perplexity: '困惑度', accuracy: '准确率',
