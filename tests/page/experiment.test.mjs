@@ -140,3 +140,41 @@ test('a chart as a file has a title, names of its axes, and cuts nothing', optio
     assert.ok(found.dots > 0, `${tag}: few points are dots`);
   }
 });
+
+test('with every encoding chosen no words overlap or are cut, on any screen and on paper', options, async (t) => {
+  const page = await opened(t, '#encodings=all&length=32&reach=16&start=0');
+  await page.evaluate(() => {
+    const { lab } = window.deep('lengthwise-experiment');
+    lab.runs.forEach(({ encoding, seed }, i) => {
+      const losses = Array.from({ length: 600 }, (_, step) => 2 + (i % 9) / 50 + 3 / (step + 1));
+      lab.take({ encoding, seed, kind: 'train', step: 600, losses, stepsPerSecond: 9 });
+      for (const length of [16, 32, 64, 128, 256, 512]) {
+        if (i % 11 === 2 && length > 32) lab.take({ encoding, seed, kind: 'refused', length, message: 'no' });
+        else lab.take({ encoding, seed, kind: 'test', test: { step: 600, length, loss: 2, perplexity: 8 + (i % 13) / 9 + length / 400, accuracy: 0, byPosition: Array(length).fill(2 + (i % 7) / 9) } });
+      }
+    });
+    window.deep('lengthwise-experiment').redraw();
+  });
+  const faults = () => window.deepAll('lengthwise-stretch-chart,lengthwise-loss-chart,lengthwise-position-chart').flatMap((chart) => {
+    const frame = chart.getBoundingClientRect();
+    const texts = [...chart.svg.querySelectorAll('text')].map((element) => ({ words: element.textContent, box: element.getBoundingClientRect() })).filter(({ box }) => box.width > 0);
+    const slack = 3; // empty rows above and below letters
+    const meet = (a, b) => a.left < b.right && b.left < a.right && a.top + slack < b.bottom - slack && b.top + slack < a.bottom - slack;
+    const cut = ({ box }) => box.left < frame.left - 1 || box.right > frame.right + 1 || box.bottom > frame.bottom + 1;
+    return [...texts.filter(cut).map(({ words }) => `${words} is cut`),
+      ...texts.flatMap((a, i) => texts.slice(i + 1).filter((b) => meet(a.box, b.box)).map((b) => `${a.words} over ${b.words}`))];
+  });
+  await page.waitFor(() => window.deep('lengthwise-stretch-chart').svg.textContent.includes('more'));
+  for (const [width, language] of [[1440, 'en'], [1280, 'zh'], [1024, 'en'], [360, 'zh'], [360, 'en']]) {
+    await page.raw.setViewport({ width, height: 800 });
+    await page.evaluate((lang) => window.deep(`button[lang=${lang}]`).click(), language);
+    await new Promise((resolve) => { setTimeout(resolve, 600); });
+    assert.deepEqual(await page.evaluate(faults), [], `${width} ${language}`);
+  }
+  await page.raw.setViewport({ width: 1280, height: 800 });
+  await page.raw.emulateMediaType('print');
+  await page.raw.setViewport({ width: 700, height: 1000 });
+  await new Promise((resolve) => { setTimeout(resolve, 600); });
+  assert.deepEqual(await page.evaluate(faults), [], 'on paper');
+  assert.deepEqual(await page.evaluate(() => window.deepAll('lengthwise-experiment button,lengthwise-block').filter((element) => element.getClientRects().length).map((element) => element.textContent.trim())), []);
+});
