@@ -12,6 +12,7 @@ async function page(name) {
 }
 const { Lab, positionCurves, stretch } = await page('lab.ts');
 const { fromHash, runnable } = await page('settings.ts');
+const { json } = await page('export.ts');
 const { shortTitle, wardrobe } = await page('dress.ts');
 
 const encoding = (name, title, ...doors) => ({ name, title, title_zh: title, doors });
@@ -61,4 +62,11 @@ test('what opens no door but ids is run with rope, and is called so', () => {
   assert.equal(shortTitle('grouped+rope', catalogue, 'en'), 'Self-Extend + RoPE');
   assert.equal(shortTitle('rope:base=7+nope', catalogue, 'en'), 'rope:base=7+nope');
   assert.match(wardrobe(catalogue)('grouped+rope').stroke, /--lw-ids/);
+});
+
+test('downloaded numbers say whose text it was', () => {
+  const text = (...lab) => JSON.parse(json(new Lab(...lab))).text;
+  assert.deepEqual(text(settings, 30_000), { own: true, bytes: 30_000 });
+  assert.deepEqual(text(settings), { own: false });
+  assert.equal(text({ ...settings, task: 'copy' }, 30_000), undefined);
 });

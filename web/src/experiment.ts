@@ -45,8 +45,9 @@ export class Experiment extends Localised {
   override async connectedCallback() {
     super.connectedCallback();
     try {
-      this.lengthwise = await engine(); // first: chips ask it
-      this.all = await catalogue();
+      const all = await catalogue();
+      this.lengthwise = await engine();
+      this.all = all; // both at once: chips are asked about
     } catch (error) {
       return this.fail(error);
     }

@@ -42,7 +42,7 @@ export const zh: Strings = {
   testLength: '测试长度', longer: '超出训练长度', trained: (n) => `训练长度 ${n}`,
   chartCaption: (title, upwards, along) => `${title}：${upwards}，横轴为${along}`, moreLines: (n) => `……另有 ${n} 种`,
   stretchTitle: '拉长', stretchEmpty: '只要有模型测完，第一条曲线就会出现在这里。',
-  lossTitle: '训练中的损失', step: '步', loss: '损失', lossAxis: '损失（每词元，奈特）', nats: '，每词元奈特',
+  lossTitle: '训练中的损失', step: '步', loss: '损失', lossAxis: '损失（奈特/词元）', nats: '，奈特/词元',
   positionTitle: (n) => `各位置的损失（序列长 ${n}）`, position: '位置',
   positionTitleEmpty: '各位置的损失',
   untested: '尚未测量', soFar: (percent) => `训练进行到 ${percent}% 时`,
