@@ -166,7 +166,7 @@ export class Bench extends Site {
         <label><input type="checkbox" .checked=${this.quick} ?disabled=${busy} @change=${(e: Event) => { this.quick = (e.target as HTMLInputElement).checked; }}>${words.quick}</label>
         <button class="go ${busy ? 'plain' : ''}" data-action=${busy ? 'cancel' : 'start'} @click=${this.press}>${busy ? words.cancel : results.length ? words.again : words.start}</button></p>
       <p class="quiet" role="status">${this.status()}</p>
-      ${results.length && !busy ? html`<p class="buttons"><button class="link" data-action="copy" @click=${this.copy}><span role="status">${words[this.copying || 'copy']}</span></button>
+      ${results.length && !busy ? html`<p class="buttons"><button class="link" data-action="copy" @click=${this.copy}>${words[this.copying || 'copy']}</button><span role="status" class="unseen">${this.copying && words[this.copying]}</span>
         <button class="link" data-action="download" @click=${() => download('lengthwise-bench.json', 'application/json', this.json())}>${words.download}</button></p>` : nothing}</div>`;
   }
 
