@@ -29,7 +29,8 @@ export function auditCommand(): Command {
     .option('--no-causal', 'let tokens see what comes after them')
     .option('--json', 'print JSON on one line')
     .addHelpText('after', `
-Numbers, no marks: what each is, src/lab/audit.h says exactly. "—": the encoding does not open that door.
+Numbers, no marks: what each is, src/lab/audit.h says exactly. "—": there is nothing of that kind, as where
+the encoding does not open the door.
 
 Examples:
   lengthwise audit rope --head-dim 16
