@@ -14,7 +14,7 @@ export abstract class Chart extends Localised {
     .plot { position: absolute; inset: 0; overflow: hidden; }
     .plot svg { display: block; font: 12px var(--lw-sans); font-variant-numeric: tabular-nums; overflow: visible; }
     .plot [aria-label="tip"] path { fill: var(--lw-raised); stroke: var(--lw-line); }
-    .empty { position: absolute; inset: 0; display: grid; place-items: center; text-align: center; color: var(--lw-muted); padding: 0 12%; }
+    .empty { position: absolute; display: grid; place-items: center; text-align: center; color: var(--lw-muted); padding: 0 8px; }
     @media print { /* the drawing keeps its proportions on a narrower paper */
       .plot { position: static; }
       .plot svg { width: 100%; height: auto; }
@@ -67,7 +67,11 @@ export abstract class Chart extends Localised {
       style: { background: 'none', color: 'var(--lw-ink)' }, ...options,
     }));
     this.svg!.setAttribute('aria-hidden', 'true'); // the figure has a name and the table has the numbers; shapes have nothing to say
-    if (this.empty) place.append(Object.assign(document.createElement('p'), { className: 'empty', textContent: this.emptyText }));
+    if (this.empty) {
+      const text = Object.assign(document.createElement('p'), { className: 'empty', textContent: this.emptyText });
+      text.style.inset = `${margins.top}px ${margins.right}px ${margins.bottom}px ${margins.left}px`;
+      place.append(text);
+    }
     // A redraw loses the tooltip; the pointer has not moved, so say again where it is.
     if (this.pointer) this.svg?.dispatchEvent(new PointerEvent('pointermove', { ...this.pointer, pointerType: 'mouse' }));
   }
