@@ -171,12 +171,15 @@ export interface Core {
   threads(count: number): number;
   /** Why the latest make() returned null. */
   lastError(): string;
-  /** The classes below are there once they were described, which guard.ts sees to. */
-  describeEncoder(): void;
-  describeModels(): void;
   Encoder: { make(spec: string, shape: ShapeRequest, seed: number): NativeEncoder | null };
   Model: { make(config: ModelRequest, seed: number): NativeModel | null };
   Run: { make(config: ModelRequest, run: RunRequest): NativeRun | null };
+}
+
+/** As the loader gives it: its classes are there once they were described, which guard.ts sees to. */
+export interface BareCore extends Core {
+  describeEncoder(): void;
+  describeModels(): void;
 }
 
 export interface CoreOptions {
@@ -188,4 +191,4 @@ export interface CoreOptions {
   ) => object;
 }
 
-export type CoreFactory = (options: CoreOptions) => Promise<Core>;
+export type CoreFactory = (options: CoreOptions) => Promise<BareCore>;

@@ -1,13 +1,13 @@
 // The one place where TypeScript calls the core. C++ here has no exceptions: what is thrown is a trap or an abort, after
 // which nothing inside that instance can be trusted. It is marked as spoilt, and every later call says so.
 
-import type { Core } from './core.js';
+import type { BareCore, Core } from './core.js';
 import { EngineError, OutOfMemoryError } from './errors.js';
 
 type Call = (...args: never[]) => unknown;
 
 /** The core, with every call into it guarded, those of the objects it makes too. */
-export function guarded(core: Core): Core {
+export function guarded(core: BareCore): Core {
   let spoilt: Error | undefined;
 
   /** `quiet` calls give memory back: on a spoilt instance there is nothing to give back to. */
@@ -54,8 +54,6 @@ export function guarded(core: Core): Core {
     threads: guard(core.threads, core),
     registerEncoding: guard(core.registerEncoding, core),
     unregisterEncoding: guard(core.unregisterEncoding, core),
-    describeEncoder: guard(core.describeEncoder, core),
-    describeModels: guard(core.describeModels, core),
     Encoder: maker('Encoder', core.describeEncoder),
     Model: maker('Model', core.describeModels),
     Run: maker('Run', core.describeModels),

@@ -1,6 +1,6 @@
 // Finding, checking and starting the WebAssembly module.
 
-import type { Core } from './core.js';
+import type { BareCore, Core } from './core.js';
 import { Lengthwise } from './engine.js';
 import { LoadError, OutOfMemoryError } from './errors.js';
 import * as check from './check.js';
@@ -190,7 +190,7 @@ function reserve(shared: boolean): WebAssembly.Memory {
   }
 }
 
-async function start(module: WebAssembly.Module, memory: WebAssembly.Memory, threads: number): Promise<Core> {
+async function start(module: WebAssembly.Module, memory: WebAssembly.Memory, threads: number): Promise<BareCore> {
   return new Promise((resolve, reject) => {
     const instantiateWasm = (imports: WebAssembly.Imports, done: (i: WebAssembly.Instance, m: WebAssembly.Module) => void) => {
       WebAssembly.instantiate(module, imports).then((instance) => done(instance, module))

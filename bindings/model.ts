@@ -61,7 +61,7 @@ export class Model extends Handle<NativeModel> {
   static load(core: Core, file: Uint8Array): Model {
     const { config, tensors, training } = readModelFile(file);
     // What a file asks for and the core refuses is the file's fault.
-    const native = fileFault('the model file cannot be right, unless its encoding is one of yours that is to be registered first', () => made(core.Model.make(config, 0), core));
+    const native = fileFault('the model file cannot be right', () => made(core.Model.make(config, 0), core));
     const model = new Model(core, native);
     try {
       model.#fill(tensors);

@@ -22,8 +22,7 @@ export function numberArgument(text: string): number {
 
 export function listArgument(text: string): string[] {
   const list = text.split(',').map((part) => part.trim());
-  if (list.includes('') && list.length > 1) throw new InvalidArgumentError('It has an empty place between commas.');
-  if (list.includes('')) throw new InvalidArgumentError('It must name at least one, separated by commas.');
+  if (list.includes('')) throw new InvalidArgumentError(list.length > 1 ? 'It has an empty place between commas.' : 'It must name at least one, separated by commas.');
   return list;
 }
 

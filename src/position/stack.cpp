@@ -76,7 +76,7 @@ Error Stack::make(std::string_view spec, const Shape& shape, Stack& out) {
 Error Stack::add(std::string_view term) {
   std::string_view rest = term, name = trimmed(take_until(rest, ':'));
   const Entry* entry = find_encoding(name);
-  if (!entry) return {"encoding is " + quoted(name) + "; allowed: " + known_names()};
+  if (!entry) return {"encoding is " + quoted(name) + "; allowed: " + known_names() + ", or one of your own, once it is registered"};
   const Descriptor& d = *entry->descriptor;
   for (auto& other : encodings_)
     if (&other->descriptor() == &d) return {"encoding names " + std::string(name) + " twice; allowed: each once"};
