@@ -70,12 +70,12 @@ interface Defaults {
   /** Every so many layers one has full attention. */
   every?: number;
 }
-// From the configuration classes of transformers 4.57 and 5.24.
+// From the configuration classes of transformers 4.57 and 5.24; tests/oracle/compare_public.py asks those.
 const DEFAULTS: Record<string, Defaults> = {
   apertus: { theta: 12e6 }, bitnet: { theta: 5e5 }, codegen: { rotaryDim: 64 }, cohere: { theta: null }, cohere2: { every: 4 }, csm: { theta: 5e5 },
   deepseek_v2: { headDim: 64 }, deepseek_v3: { headDim: 64 }, emu3: { theta: 1e6 }, ernie4_5: { theta: 5e5, headDim: 128 }, ernie4_5_moe: { theta: 5e5 },
   evolla: { theta: 5e5 }, exaone: { theta: 5e5 }, exaone4: { every: 4 }, exaone_moe: { every: 4 }, falcon_h1: { theta: null }, flex_olmo: { theta: 5e5 },
-  fuyu: { theta: 25e3, fraction: 0.5 }, gemma: { headDim: 256 }, gemma2: { headDim: 256 }, gemma3: { theta: 1e6, local: 1e4, headDim: 256, every: 6 },
+  fuyu: { theta: null, fraction: 0.5 }, gemma: { headDim: 256 }, gemma2: { headDim: 256 }, gemma3: { theta: 1e6, local: 1e4, headDim: 256, every: 6 },
   gemma3n: { theta: 1e6, local: 1e4, headDim: 256, every: 5 }, glm: { headDim: 128, fraction: 0.5 }, glm4: { headDim: 128, fraction: 0.5 },
   glm4_moe: { fraction: 0.5 }, gpt_neox: { fraction: 0.25 }, gpt_oss: { theta: 15e4, headDim: 64 }, gptj: { rotaryDim: 64 },
   helium: { theta: 1e5, headDim: 128 }, lfm2: { theta: 1e6 }, llama4: { theta: 5e5, headDim: 128 }, longcat_flash: { theta: 1e7, headDim: 64 },

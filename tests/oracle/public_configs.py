@@ -1,9 +1,10 @@
-"""How models pair the dimensions that turn, beside the lists of ropeFromConfig."""
+"""How models pair the dimensions that turn, and what their configs may leave out, beside the lists of ropeFromConfig."""
 
 import re
 from pathlib import Path
 
 import torch
+from transformers import CONFIG_MAPPING
 
 from public import MODELS, compare, model
 
@@ -57,10 +58,36 @@ def sources():
             yield path.parent.name, path.read_text()
 
 
+OURS = (Path(__file__).parents[2] / "bindings" / "rope-config.ts").read_text()
+
+
 def listed(name):
     """A list of bindings/rope-config.ts."""
-    text = (Path(__file__).parents[2] / "bindings" / "rope-config.ts").read_text()
-    return set(re.findall(r"'(\w+)'", re.search(rf"const {name} = \[(.*?)\]", text, re.S)[1]))
+    return set(re.findall(r"'(\w+)'", re.search(rf"const {name} = \[(.*?)\]", OURS, re.S)[1]))
+
+
+def defaults():
+    """What bindings/rope-config.ts takes where a config is silent: [(model type, what, number)], without those that it refuses."""
+    table = re.search(r"const DEFAULTS[^=]*= \{(.*?)\n\};", OURS, re.S)[1]
+    for name, body in re.findall(r"'?([\w-]+)'?: \{ ([^}]*) \}", table):
+        yield from ((name, key, float(value)) for key, value in re.findall(r"(\w+): ([\d.e]+)", body))
+
+
+def taken(name):
+    """The same of a model's class."""
+    kind = next(kind for kind in (f"{name}_text", f"{name}_text_model", name) if kind in CONFIG_MAPPING)
+    config = CONFIG_MAPPING[kind]().get_text_config()
+    rope = getattr(config, "rope_parameters", None) or {}
+    full, sliding = rope.get("full_attention", rope), rope.get("sliding_attention", {})
+    at = [i for i, layer in enumerate(getattr(config, "layer_types", None) or []) if layer == "full_attention"]
+    return {
+        "theta": full.get("rope_theta"),
+        "local": sliding.get("rope_theta"),
+        "headDim": getattr(config, "qk_rope_head_dim", None) or getattr(config, "head_dim", None),
+        "fraction": full.get("partial_rotary_factor"),
+        "rotaryDim": getattr(config, "rotary_dim", None),
+        "every": at[1] - at[0] if len(at) > 1 else None,
+    }
 
 
 def agree(ours, theirs):
@@ -99,3 +126,16 @@ def _():
     yield "score_correction=true", "model types whose scores take the square of YaRN's gain (by their source)", *agree(
         listed("CORRECTED"), found
     )
+
+
+@compare("ropeFromConfig", "transformers")
+def _():
+    ours = list(defaults())
+    theirs = [taken(name)[key] for name, key, _ in ours]
+    for (name, key, value), other in zip(ours, theirs):
+        if value != other:
+            print(f"# {name}: {key} is {value} in our list, {other} in the class")
+    types = len({name for name, _, _ in ours})
+    yield "", f"what configs of {types} model types may leave out: bases, heads, shares that turn", [
+        value for _, _, value in ours
+    ], [float("nan") if other is None else other for other in theirs]
