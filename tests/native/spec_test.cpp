@@ -24,7 +24,8 @@ TEST_CASE("specs") {
 
 TEST_CASE("what is refused, and how") {
   std::string names;
-  for (auto& entry : catalogue()) names += (names.empty() ? "" : ", ") + std::string(entry.descriptor->name);
+  for (auto& entry : catalogue()) names += std::string(entry.descriptor->name) + ", ";
+  names += "or one of your own, once it is registered";
   CHECK(complaint("ropee") == "encoding is \"ropee\"; allowed: " + names);
   CHECK(complaint("") == "encoding is \"\"; allowed: " + names);
   CHECK(complaint("rope++alibi") == "encoding is \"\"; allowed: " + names);
