@@ -84,7 +84,8 @@ export function modelRequest(config: ModelConfig = {}): ModelRequest {
   };
 }
 
-function modelSpec(encoding: EncodingSpec | { layers: readonly EncodingSpec[] }): string {
+/** An encoding, or one for each layer, as the core reads it. */
+export function modelSpec(encoding: EncodingSpec | { layers: readonly EncodingSpec[] }): string {
   if (typeof encoding !== 'object' || encoding === null || !('layers' in encoding)) return specText(encoding as EncodingSpec);
   check.keys('encoding with layers', encoding, ['layers']);
   const layers = check.list('encoding.layers', encoding.layers, 'encodings') as readonly EncodingSpec[];

@@ -77,6 +77,7 @@ export interface NativeModel {
   parameters(): number;
   parameterCount(): number;
   parametersChanged(): void;
+  withEncoding(encoding: string): NativeModel | null;
   /** 1: f16, 2: int8. */
   quantise(precision: number): string;
   /** Tensor `index` of describe(), as floats. */

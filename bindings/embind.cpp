@@ -221,6 +221,11 @@ class Model {
     trainer_.reset(), model_ = std::move(packed);
     return {};
   }
+  Model* with_encoding(std::string encoding) {
+    auto model = std::make_unique<Model>();
+    Error e = model_->with_encoding(encoding, model->model_);
+    return made(std::move(e), std::move(model));
+  }
   void tensor(double index, double out) { model_->values_of(model_->tensors()[size_t(index)], at<float>(out)); }
   double parameters() { return address_of(model_->parameters()); }
   double parameter_count() { return double(model_->parameter_count()); }
@@ -345,7 +350,7 @@ void describe_models() {
       .class_function("make", &Model::make, allow_raw_pointers())
       .function("describe", &Model::describe).function("parameters", &Model::parameters)
       .function("parameterCount", &Model::parameter_count).function("parametersChanged", &Model::parameters_changed)
-      .function("quantise", &Model::quantise).function("tensor", &Model::tensor)
+      .function("withEncoding", &Model::with_encoding, allow_raw_pointers()).function("quantise", &Model::quantise).function("tensor", &Model::tensor)
       .function("logits", &Model::logits).function("losses", &Model::losses).function("cacheReset", &Model::cache_reset)
       .function("cacheFeed", &Model::cache_feed).function("cacheLength", &Model::cache_length).function("sample", &Model::sample)
       .function("seed", &Model::seed).function("trainerMake", &Model::trainer_make).function("trainStep", &Model::train_step)

@@ -38,6 +38,11 @@ export interface EncodingFacts {
   past: 'same' | 'degrades' | 'refuses';
   /** Options, as in a spec, that show it at a trained length of 64; empty where the defaults do. */
   example: string;
+  /**
+   * The spec with which an experiment shows it: that example, with rope where it only numbers tokens, and with `rope>` before
+   * it where it is meant for models that were trained with rope.
+   */
+  experiment: string;
   /** Only with a causal mask. */
   causal_only: boolean;
   /** Learned parameters of its own in each layer. */

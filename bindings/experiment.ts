@@ -13,7 +13,7 @@ import { checkSplit, splitText, type TextSplit } from './text.js';
 import { startWorker, type Station } from './workers.js';
 
 export interface ExperimentOptions extends LoadOptions, WorkerOptions {
-  /** The encodings to compare; each gives `seeds` runs. */
+  /** The encodings to compare; each gives `seeds` runs. 'rope>yarn:factor=4' is trained with the one and tested with the other ({@link Model.withEncoding}). */
   encodings: readonly EncodingSpec[];
   /**
    * Encodings of your own, which `encodings` may then name. For workers: the URL or the text of a module (see

@@ -1,7 +1,7 @@
 // A transformer: logits, losses, generation, training, saving.
 
 import * as check from './check.js';
-import { modelRequest, trainRequest, type ModelConfig, type TrainOptions } from './config.js';
+import { modelRequest, modelSpec, trainRequest, type ModelConfig, type TrainOptions } from './config.js';
 import type { Core, ModelRequest, NativeModel } from './core.js';
 import { FormatError, made, succeed } from './errors.js';
 import { borrow, filledFloats, Handle } from './memory.js';
@@ -72,6 +72,16 @@ export class Model extends Handle<NativeModel> {
       throw error;
     }
     return model;
+  }
+
+  /**
+   * A model with the same weights and another encoding: what it does past its trained length with YaRN, with grouped
+   * numbers, with a window, that it was not trained with. It is a model of its own, to be trained further or disposed of.
+   * @param encoding may learn only what this model has learned (the same names and shapes).
+   * @throws RangeError for an encoding that learns something else, and for quantized models
+   */
+  withEncoding(encoding: NonNullable<ModelConfig['encoding']>): Model {
+    return new Model(this.#core, made(this.native.withEncoding(modelSpec(encoding)), this.#core));
   }
 
   /** How many weights there are. */

@@ -129,6 +129,11 @@ export class RemoteModel {
   save(options?: { training?: boolean; metadata?: Record<string, string> }): Promise<Uint8Array> { return ask(this.#station, () => this.#host.save(options)); }
   dispose(): Promise<void> { return release(this.#station, () => this.#host.dispose()); }
 
+  /** The same weights under another encoding, as {@link Model.withEncoding}. */
+  async withEncoding(encoding: NonNullable<ModelConfig['encoding']>): Promise<RemoteModel> {
+    return new RemoteModel(this.#station, await ask(this.#station, () => this.#host.withEncoding(encoding)) as unknown as Remote<ModelHost>);
+  }
+
   /** Gets ready to train, as {@link Model.trainer}. */
   async trainer(options?: TrainOptions): Promise<{ step(tokens: ArrayLike<number>, shape: StepShape): Promise<StepInfo> }> {
     await ask(this.#station, () => this.#host.trainer(options));

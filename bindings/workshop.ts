@@ -76,6 +76,7 @@ export class ModelHost {
   config() { return this.#model.config; }
   parameterCount() { return this.#model.parameterCount; }
   precision() { return this.#model.precision; }
+  withEncoding(encoding: NonNullable<ModelConfig['encoding']>) { return proxy(new ModelHost(this.#model.withEncoding(encoding))); }
   quantize(precision: 'f16' | 'int8') { this.#model.quantize(precision); }
   logits(tokens: ArrayLike<number>) { return this.#model.logits(tokens); }
   losses(tokens: ArrayLike<number>) { return this.#model.losses(tokens); }

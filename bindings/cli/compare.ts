@@ -35,7 +35,7 @@ interface Options {
 export function compareCommand(): Command {
   return new Command('compare')
     .description('Trains a tiny transformer with each encoding at a short length and tests it at longer ones.')
-    .addOption(new Option('--encodings <a,b,…>', 'what to compare; options as in rope:base=500000, several at once as in rope+log_n; ./mine.mjs: a module that exports one')
+    .addOption(new Option('--encodings <a,b,…>', 'what to compare; options as in rope:base=500000, several at once as in rope+log_n; rope>yarn:factor=8: trained with the one, tested with the other; ./mine.mjs: a module that exports one')
       .argParser(listArgument).default(DEFAULT, DEFAULT.join()))
     .addOption(new Option('--task <task>', 'what to learn').choices(['text', 'copy', 'recall']).default('text'))
     .option('--text <file>', 'a text of your own; its last tenth is kept for the test')
@@ -67,6 +67,7 @@ Examples:
   lengthwise compare --encodings rope,alibi,nope --steps 500
   lengthwise compare --encodings sinusoidal,rope,t5,alibi,window --train-length 64 --test-lengths 64,128,256,512,1024 \\
                      --steps 3000 --seeds 3 --svg stretch.svg
+  lengthwise compare --encodings "rope,rope>ntk:factor=4,rope>yarn:factor=4,rope>grouped:group=8:window=16+rope"
   lengthwise compare --task recall --encodings nope,rope,random_sorted+rope --json > recall.json`)
     .action(run);
 }

@@ -12,7 +12,11 @@ Error Run::make(ModelConfig model, const RunConfig& config, std::unique_ptr<Run>
     return {"batch × length is " + std::to_string(int64_t(config.batch) * config.length) + "; allowed: at most 16777216 tokens in a step"};
   std::unique_ptr<Run> run(new Run(config));
   model.vocabulary = run->source_.vocabulary();
+  const size_t arrow = model.encoding.find('>');
+  if (arrow != std::string::npos) run->tested_ = model.encoding.substr(arrow + 1), model.encoding.resize(arrow);
   if (Error e = Transformer::make(model, config.seed, run->model_)) return e;
+  std::unique_ptr<Transformer> tested;
+  if (arrow != std::string::npos) if (Error e = run->model_->with_encoding(run->tested_, tested)) return e;
   if (Error e = Trainer::make(*run->model_, config.train, config.seed, run->trainer_)) return e;
   out = std::move(run);
   return {};
@@ -36,10 +40,13 @@ Error Run::test(int length, int tokens, TestResult& out) {
   Buffer<float> losses;
   std::vector<unsigned char> correct(length);
   if (!losses.resize(length)) return out_of_memory("the losses", 4.0 * length);
+  std::unique_ptr<Transformer> other;
+  if (!tested_.empty()) if (Error e = model_->with_encoding(tested_, other)) return e;
+  Transformer& model = other ? *other : *model_;
   double right = 0;
   for (int s = 0; s < out.sequences; s++) {
     source_.test_sequence(s, out.sequences, length, batch_);
-    if (Error e = model_->losses_of(batch_.tokens.data(), length + 1, losses.data(), correct.data())) return e;
+    if (Error e = model.losses_of(batch_.tokens.data(), length + 1, losses.data(), correct.data())) return e;
     for (int t = 0; t < length; t++)
       if (batch_.weights[t] > 0) sums[t] += losses[t], counts[t]++, right += correct[t];
   }

@@ -23,7 +23,7 @@ struct TestResult {
 
 class Run {
  public:
-  // config.vocabulary is set by the task.
+  // model.vocabulary is set by the task. model.encoding may be "a>b": trained with a, tested with b (Transformer::with_encoding).
   static Error make(ModelConfig model, const RunConfig& config, std::unique_ptr<Run>& out);
 
   TaskSource& source() { return source_; }
@@ -38,6 +38,7 @@ class Run {
  private:
   explicit Run(const RunConfig& config) : config_(config), source_(config.task) {}
   RunConfig config_;
+  std::string tested_;  // the encoding of tests, if it is another
   TaskSource source_;
   std::unique_ptr<Transformer> model_;
   std::unique_ptr<Trainer> trainer_;

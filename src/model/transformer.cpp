@@ -100,6 +100,23 @@ Error Transformer::quantised(Precision precision, std::unique_ptr<Transformer>& 
   return {};
 }
 
+Error Transformer::with_encoding(const std::string& encoding, std::unique_ptr<Transformer>& out) const {
+  if (precision_ != Precision::f32) return {"the model is quantised; allowed: put the encoding on the one that it was made from"};
+  ModelConfig config = config_;
+  config.encoding = encoding;
+  std::unique_ptr<Transformer> model;
+  if (Error e = build(config, Precision::f32, model)) return e;
+  for (const Tensor& to : model->tensors_) {
+    auto from = std::find_if(tensors_.begin(), tensors_.end(), [&](const Tensor& t) { return t.name == to.name; });
+    if (from == tensors_.end() || from->rows != to.rows || from->columns != to.columns)
+      return {quoted(encoding) + " learns " + to.name + (from == tensors_.end() ? "" : " of another shape") + ", which a model trained with " +
+              quoted(config_.encoding) + " has not learned; allowed after training: encodings that learn nothing new"};
+    std::copy_n(parameters_.data() + from->offset, to.size(), model->parameters_.data() + to.offset);
+  }
+  out = std::move(model);
+  return {};
+}
+
 Error Transformer::build(const ModelConfig& config, Precision precision, std::unique_ptr<Transformer>& out) {
   if (Error e = check(config)) return e;
   auto model = std::make_unique<Transformer>();

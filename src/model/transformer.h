@@ -80,6 +80,10 @@ class Transformer {
   // encodings stay f32.
   Error quantised(Precision precision, std::unique_ptr<Transformer>& out) const;
 
+  // The same weights under another encoding, as when YaRN or a window is put on a model that was trained with rope. What the
+  // new one learns must be among what was learned (by name and shape); what it has no use for is left out. Refused once quantised.
+  Error with_encoding(const std::string& encoding, std::unique_ptr<Transformer>& out) const;
+
   const ModelConfig& config() const { return config_; }
   Precision precision() const { return precision_; }
   const std::vector<Tensor>& tensors() const { return tensors_; }

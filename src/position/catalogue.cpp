@@ -54,6 +54,15 @@ std::vector<std::string> door_names(unsigned doors) {
   return open;
 }
 
+// How an experiment shows an encoding: its example; with rope to read the numbers, if it only numbers tokens; on a model
+// that was trained with rope, if it is meant for trained ones.
+std::string experiment(const Descriptor& d) {
+  std::string spec = d.name;
+  if (*d.example) spec += std::string(":") + d.example;
+  if (d.doors == unsigned(Door::ids)) spec += "+rope";
+  return (d.after_training ? "rope>" : "") + spec;
+}
+
 }  // namespace
 
 std::string describe(const Entry& entry) {
@@ -69,6 +78,7 @@ std::string describe(const Entry& entry) {
   out.add("options", list(options));
   out.say("past", pasts[int(d.past)]), out.tell("past_note", d.past_note), out.tell("past_note_zh", d.past_note_zh);
   out.tell("differs", d.differs), out.tell("differs_zh", d.differs_zh), out.say("example", d.example);
+  out.say("experiment", experiment(d).c_str());
   out.add("causal_only", json(d.causal_only)), out.add("per_layer", json(d.per_layer));
   // Whether it learns may hang on an option: what the defaults do is told.
   out.add("learned", json(!entry.make(entry, Options(d.options), any)->parameters().empty()));

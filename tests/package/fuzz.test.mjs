@@ -119,6 +119,7 @@ for (const [what, file] of Object.entries({
       ours(() => trainer?.step([1, 0, 1], { batch: 1, length: 2 }));
       const saved = ours(() => read.save({ training: trainer !== undefined }));
       using(saved && lw.loadModel(saved), (again) => assert.deepEqual(again.config, read.config));
+      using(ours(() => read.withEncoding('yarn+window')), (other) => ours(() => other.losses([0, 1, 2])));
       ours(() => read.quantize('int8'));
       ours(() => read.logits([0]));
     }));

@@ -15,8 +15,8 @@ const { fromHash, runnable } = await page('settings.ts');
 const { json } = await page('export.ts');
 const { shortTitle, wardrobe } = await page('dress.ts');
 
-const encoding = (name, title, ...doors) => ({ name, title, title_zh: title, doors });
-const catalogue = [encoding('nope', 'No encoding'), encoding('random_sorted', 'Randomised positions', 'ids'), encoding('grouped', 'Grouped positions (Self-Extend)', 'ids'),
+const encoding = (name, title, ...doors) => ({ name, title, title_zh: title, doors, example: '', experiment: doors.join() === 'ids' ? `${name}+rope` : name });
+const catalogue = [encoding('nope', 'No encoding'), encoding('random_sorted', 'Randomised positions', 'ids'), { ...encoding('grouped', 'Grouped positions (Self-Extend)', 'ids'), example: 'window=16', experiment: 'rope>grouped:window=16+rope' },
   encoding('bilevel', 'Two levels (BiPE)', 'input', 'ids'), encoding('rope', 'Rotary (RoPE)', 'rotation')];
 
 const settings = { encodings: ['rope'], task: 'text', length: 64, reach: 4, size: 'tiny', steps: 160, seeds: 1 };
@@ -57,11 +57,20 @@ test('seeds are averaged after equally many steps', () => {
 test('what opens no door but ids is run with rope, and is called so', () => {
   const read = (hash) => fromHash(hash, catalogue).encodings;
   assert.deepEqual(read('#encodings=random_sorted,grouped:window=8,bilevel,nope'), ['random_sorted+rope', 'grouped:window=8+rope', 'bilevel', 'nope']);
-  assert.deepEqual(read('#encodings=all'), ['nope', 'random_sorted+rope', 'grouped+rope', 'bilevel', 'rope']);
+  assert.deepEqual(read('#encodings=all'), ['nope', 'random_sorted+rope', 'rope>grouped:window=16+rope', 'bilevel', 'rope']);
   assert.equal(runnable('grouped+rope', catalogue), 'grouped+rope');
-  assert.equal(shortTitle('grouped+rope', catalogue, 'en'), 'Self-Extend + RoPE');
+  assert.equal(runnable('rope > grouped:window=8', catalogue), 'rope > grouped:window=8+rope');
+  assert.equal(runnable('rope>nope', catalogue), 'rope>nope');
+  const title = (spec) => shortTitle(spec, catalogue, 'en');
+  assert.equal(title('random_sorted+rope'), 'Randomised positions + RoPE');
+  assert.equal(title('rope>grouped:window=16+rope'), 'RoPE → Self-Extend');
+  assert.equal(title('rope > grouped + rope'), 'RoPE → Self-Extend');
+  assert.equal(title('rope>nope'), 'RoPE → No encoding');
+  assert.equal(title('rope>rope'), 'RoPE → RoPE');
+  assert.equal(title('rope>grouped:window=8+rope'), 'RoPE → grouped:window=8');
+  assert.match(wardrobe(catalogue)('rope>grouped:window=16+rope').stroke, /--lw-ids/);
+  assert.match(wardrobe(catalogue, ['nope>grouped+rope'])('nope>grouped+rope').stroke, /--lw-ids/);
   assert.equal(shortTitle('rope:base=7+nope', catalogue, 'en'), 'rope:base=7+nope');
-  assert.match(wardrobe(catalogue)('grouped+rope').stroke, /--lw-ids/);
 });
 
 test('downloaded numbers say whose text it was', () => {

@@ -1,6 +1,5 @@
 // One colour and dash for each encoding, the same everywhere. The hue says which door it opens first.
 import type { Descriptor } from './engine.ts';
-import { runnable } from './settings.ts';
 
 export interface Dress { stroke: string; dash: string }
 const shades = [
@@ -16,9 +15,9 @@ export type Wardrobe = (spec: string) => Dress;
 export function wardrobe(catalogue: Descriptor[], mixes: string[] = []): Wardrobe {
   const first = new Map(catalogue.map((d) => [d.name, d.doors[0] ?? 'none']));
   const worn = new Map<string, number>(), dressed = new Map<string, Dress>();
-  for (const spec of [...catalogue.map((d) => runnable(d.name, catalogue)), ...mixes]) {
+  for (const spec of [...catalogue.map((d) => d.experiment), ...mixes]) {
     if (dressed.has(spec)) continue;
-    const door = first.get(spec.split(/[:+|]/)[0]!) ?? 'none';
+    const door = first.get(spec.split('>').at(-1)!.trim().split(/[:+|]/)[0]!) ?? 'none';
     const n = worn.get(door) ?? 0;
     worn.set(door, n + 1);
     // Shade and dash change together: neighbours of one hue differ in both.
@@ -29,9 +28,13 @@ export function wardrobe(catalogue: Descriptor[], mixes: string[] = []): Wardrob
 
 export const titleOf = (descriptor: Descriptor, language: string): string => (language === 'zh' ? descriptor.title_zh : descriptor.title);
 
-// For chips and labels: of "Rotary (RoPE)" the short name in brackets; of a mix its titles, or its spec where it has options.
+// For chips and labels: of "Rotary (RoPE)" the short name in brackets; of a mix its titles, or its spec where it has options
+// that are not the catalogue's own; an arrow from what is trained to what is tested.
 export function shortTitle(spec: string, catalogue: Descriptor[], language: string): string {
-  const found = spec.split('+').map((name) => catalogue.find((d) => d.name === name));
-  const titles = found.map((d) => { const title = d && titleOf(d, language); return title && (/[(（](.+)[)）]/.exec(title)?.[1] ?? title); });
-  return titles.every(Boolean) ? titles.join(' + ') : spec;
+  const short = (title: string) => /[(（](.+)[)）]/.exec(title)?.[1] ?? title;
+  const examples = new Map(catalogue.flatMap((d) => [d.name, [d.name, d.example].filter(Boolean).join(':')].map((term) => [term, short(titleOf(d, language))] as const)));
+  const sides = spec.split('>').map((side) => side.split('+').map((term) => term.trim()));
+  const [trained, tested] = sides;
+  if (tested && tested.length > 1 && trained!.length === 1 && tested.at(-1) === trained![0]) tested.pop(); // of "rope>grouped+rope" only what is new
+  return sides.map((terms) => (terms.every((term) => examples.has(term)) ? terms.map((term) => examples.get(term)).join(' + ') : terms.join('+'))).join(' → ');
 }

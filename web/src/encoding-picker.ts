@@ -34,6 +34,7 @@ export class EncodingPicker extends Localised {
     form { display: flex; gap: 8px; margin-top: 8px; }
     input { flex: 1; min-width: 0; height: 28px; border: 0; border-bottom: 1px solid var(--lw-line); background: none; padding: 0 2px; }
     input::placeholder { color: var(--lw-muted); opacity: 1; }
+    .note { font-size: 12px; margin: 4px 0 0; }
     [popover] { width: min(380px, calc(100vw - 24px)); margin: 0; inset: auto; border: 1px solid var(--lw-line); border-radius: 8px; padding: 16px 18px; background: var(--lw-raised); color: var(--lw-ink); box-shadow: 0 12px 40px rgb(0 0 0 / .16); }
     [popover] h2 { font: 600 20px/1.2 var(--lw-serif); margin-bottom: 2px; }
     a { color: inherit; }
@@ -52,7 +53,7 @@ export class EncodingPicker extends Localised {
   override render() {
     const { t, catalogue, chosen } = this;
     const { presets } = this;
-    const doors = (spec: string) => spec.split(/[+|]/).flatMap((term) => catalogue.find((d) => d.name === term.split(':')[0])?.doors ?? []);
+    const doors = (spec: string) => spec.split('>').at(-1)!.split(/[+|]/).flatMap((term) => catalogue.find((d) => d.name === term.trim().split(':')[0])?.doors ?? []);
     const six = defaults.encodings.filter((name) => presets.includes(name));
     return html`
       <header><h3>${t.encodings}</h3>
@@ -64,17 +65,18 @@ export class EncodingPicker extends Localised {
       ${[...(Object.keys(t.door) as Door[]), 'none' as const].map((door) => this.group(door, catalogue.filter((d) => (d.doors[0] ?? 'none') === door && !six.includes(d.name))))}
       <form @submit=${this.add}><input name="spec" aria-label=${t.addSpec} placeholder="${t.addSpec}: ${t.addSpecHint}" autocomplete="off" spellcheck="false" aria-describedby="wrong" aria-invalid=${this.wrong !== ''} @input=${() => (this.wrong = '')}>
         <button class="link">${t.add}</button></form>
+      <p class="quiet note">${t.addSpecNote}</p>
       <p class="error" id="wrong" role="alert">${this.wrong}</p>
       <lengthwise-block .lang=${this.lang} .open=${(this.pointed ? [this.pointed] : chosen).flatMap(doors)}></lengthwise-block>
       <div popover id="about" role="dialog" aria-label=${this.shown ? t.about(titleOf(this.shown, this.language)) : nothing}>${this.shown && this.about(this.shown)}</div>`;
   }
 
-  private get presets() { return this.catalogue.map((d) => runnable(d.name, this.catalogue)); }
+  private get presets() { return this.catalogue.map((d) => d.experiment); }
 
   // The rest of the catalogue, by the door that each opens first.
   private group(door: Door | 'none', members: Descriptor[]) {
     if (members.length === 0) return nothing;
-    const { t, chosen } = this, specs = members.map((d) => runnable(d.name, this.catalogue)), on = specs.filter((spec) => chosen.includes(spec)).length, name = door === 'none' ? t.noDoor : t.door[door];
+    const { t, chosen } = this, specs = members.map((d) => d.experiment), on = specs.filter((spec) => chosen.includes(spec)).length, name = door === 'none' ? t.noDoor : t.door[door];
     return html`<details style="--hue: var(--lw-${door})">
       <summary><span>${name}</span> <span class="quiet">${on ? `${on} / ` : ''}${members.length}</span></summary>
       <ul aria-label=${name}>${specs.map((spec) => this.chip(spec))}</ul></details>`;
@@ -101,6 +103,7 @@ export class EncodingPicker extends Localised {
       <dl>
         <dt>${t.opens}</dt><dd>${d.doors.map((door: string) => html`${t.door[door as Door]}: ${t.doorNote[door as Door]}<br>`)}${d.doors.length ? nothing : t.noDoor}</dd>
         <dt>${t.pastL}</dt><dd>${zh ? d.past_note_zh : d.past_note}</dd>
+        ${d.experiment.includes('>') ? html`<dt>${t.putOnL}</dt><dd>${t.putOn}</dd>` : nothing}
         <dt>${t.paper}</dt><dd>${linked(d.paper)}</dd>
       </dl>${d.learned ? html`<p class="quiet">${t.learned}</p>` : nothing}
       <p><a href="${places.encodings}#${d.name}">${t.docs.more}</a></p>`;

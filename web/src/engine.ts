@@ -16,7 +16,12 @@ export const catalogue = (): Promise<Descriptor[]> => engine().then((lengthwise)
 /** What is wrong with an encoding in the models of an experiment, in the engine's words; nothing if it is right. */
 export function faultOf(lengthwise: Lengthwise, encoding: string, { size, length }: Settings): string {
   try {
-    lengthwise.model({ ...sizes[size], trainedLength: length, encoding }).dispose();
+    const [trained, ...tested] = encoding.split('>'), model = lengthwise.model({ ...sizes[size], trainedLength: length, encoding: trained! });
+    try {
+      if (tested.length) model.withEncoding(tested.join('>')).dispose();
+    } finally {
+      model.dispose();
+    }
     return '';
   } catch (error) {
     return error instanceof Error ? error.message : String(error);

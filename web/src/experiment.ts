@@ -136,8 +136,8 @@ export class Experiment extends Localised {
 
   // What the catalogue has is right; of anything else the engine is asked, once for each kind of model.
   private readonly fault = (spec: string): string => {
-    if (!this.lengthwise || this.all.some((d) => runnable(d.name, this.all) === spec)) return '';
-    const unknown = spec.split(/[+|]/).map((term) => term.split(':')[0]!).find((name) => !this.all.some((d) => d.name === name));
+    if (!this.lengthwise || this.all.some((d) => d.experiment === spec)) return '';
+    const unknown = spec.split(/[+|>]/).map((term) => term.trim().split(':')[0]!).find((name) => !this.all.some((d) => d.name === name));
     if (unknown !== undefined) return this.t.noSuch(unknown); // the engine would list all that there are
     const key = [this.settings.size, this.settings.length, spec].join(' ');
     if (!this.faults.has(key)) this.faults.set(key, faultOf(this.lengthwise, spec, this.settings));

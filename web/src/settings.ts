@@ -42,10 +42,15 @@ export function toHash(s: Settings): string {
     `&size=${s.size}&steps=${s.steps}&seeds=${s.seeds}`;
 }
 
-// Numbers alone do nothing: what opens no door but ids is run with the rotation that reads them.
+// A name alone is tried as the catalogue says. Numbers alone do nothing: what opens no door but ids is run with the rotation
+// that reads them.
 export function runnable(spec: string, catalogue: Descriptor[]): string {
-  const doors = spec.split('+').map((term) => catalogue.find((d) => d.name === term.split(':')[0])?.doors.join());
-  return doors.every((opened) => opened === 'ids') ? `${spec}+rope` : spec;
+  const known = catalogue.find((d) => d.name === spec);
+  if (known) return known.experiment;
+  return spec.split('>').map((side) => {
+    const doors = side.split('+').map((term) => catalogue.find((d) => d.name === term.split(':')[0]!.trim())?.doors.join());
+    return doors.every((opened) => opened === 'ids') ? `${side}+rope` : side;
+  }).join('>');
 }
 
 // Anything missing or out of range falls back to the default; `all` stands for the whole catalogue. What the catalogue does

@@ -105,6 +105,7 @@ export class Entry extends Localised {
       [docs.learns, d.learned ? (d.per_layer ? docs.learnedPerLayer : docs.learnedShared) : docs.learnedNot(d.options.length > 0)],
       [docs.mask, d.causal_only ? docs.causalOnly : docs.bothWays],
       ...(d.differs ? [[docs.differs, zh ? d.differs_zh : d.differs] as [string, unknown]] : []),
+      ...(d.experiment.includes('>') ? [[t.putOnL, t.putOn] as [string, unknown]] : []),
       [t.paper, html`<span lang="en">${linked(d.paper)}</span>`],
       [docs.source, html`<code>src/position/encodings/${d.name}.cpp</code>`],
     ];
@@ -157,10 +158,11 @@ export class Entry extends Localised {
 
   private uses() {
     const { docs } = this.t, spec = this.usable;
+    const tried = this.descriptor.experiment.includes('>') ? `rope>${spec}` : spec;
     const javaScript = `import { load } from 'lengthwise';\nconst lw = await load();\nconst encoding = lw.encoding('${spec}', { heads: 4, headDim: 64 });`;
-    const experiment = `${places.lab}${toHash({ ...defaults, encodings: [...new Set(['nope', 'rope', spec])] })}`;
+    const experiment = `${places.lab}${toHash({ ...defaults, encodings: [...new Set(['nope', 'rope', tried])] })}`;
     const use = (title: string, code: string) => html`<h3>${title}</h3><pre class="use">${code.split('\n').map((line) => html`<span>${line}</span>`)}</pre>`;
-    return html`<div class="uses">${use(docs.asSpec, spec)}${use(docs.inJavaScript, javaScript)}${use(docs.onCommandLine, `npx lengthwise compare --encodings '${[...new Set(['nope', spec])].join(',')}'`)}</div>
+    return html`<div class="uses">${use(docs.asSpec, spec)}${use(docs.inJavaScript, javaScript)}${use(docs.onCommandLine, `npx lengthwise compare --encodings '${[...new Set(['nope', tried])].join(',')}'`)}</div>
       <p class="try"><a class="link" href=${experiment}>${docs.tryIt}</a></p>`;
   }
 }

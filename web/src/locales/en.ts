@@ -8,7 +8,7 @@ export const en = {
 
   encodings: 'Encodings', sixOfThem: 'six', all: 'all', none: 'none',
   about: (title: string) => `About ${title}`,
-  addSpec: 'Your own mix', addSpecHint: 'rope:base=500000+log_n', add: 'Add', leftOut: (spec: string) => `${spec} is left out: `, noSuch: (name: string): string => (name ? `there is no encoding ${name}.` : 'a name is missing.'),
+  addSpec: 'Your own mix', addSpecHint: 'rope:base=500000+log_n', addSpecNote: 'a+b: both at once. a>b: trained with a, tested with b.', putOnL: 'Here', putOn: 'a model is trained with RoPE; then this is put on it, without further training.', add: 'Add', leftOut: (spec: string) => `${spec} is left out: `, noSuch: (name: string): string => (name ? `there is no encoding ${name}.` : 'a name is missing.'),
   chooseOne: 'Choose at least one encoding.',
   task: 'Task', tasks: { text: 'text', copy: 'copy', recall: 'recall' },
   taskNotes: {

@@ -10,7 +10,7 @@ export const zh: Strings = {
 
   encodings: '位置编码', sixOfThem: '六种', all: '全部', none: '清空',
   about: (title) => `了解${title}`,
-  addSpec: '自己组合', addSpecHint: 'rope:base=500000+log_n', add: '添加', leftOut: (spec) => `不运行 ${spec}：`, noSuch: (name) => (name ? `没有名为 ${name} 的编码。` : '缺少名称。'),
+  addSpec: '自己组合', addSpecHint: 'rope:base=500000+log_n', addSpecNote: 'a+b：两者并用。a>b：用 a 训练，用 b 测试。', putOnL: '本页做法', putOn: '先用 RoPE 训练模型，再直接换上它，不再训练。', add: '添加', leftOut: (spec) => `不运行 ${spec}：`, noSuch: (name) => (name ? `没有名为 ${name} 的编码。` : '缺少名称。'),
   chooseOne: '请至少选择一种编码。',
   task: '任务', tasks: { text: '文本', copy: '复制', recall: '回忆' },
   taskNotes: {

@@ -1,0 +1,117 @@
+// Encodings that are put on a model after it was trained with another.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "lab/run.h"
+
+using namespace lw;
+
+static ModelConfig small(const char* encoding) {
+  ModelConfig c;
+  c.vocabulary = 33, c.width = 16, c.layers = 2, c.heads = 2, c.kv_heads = 2, c.hidden = 24, c.trained_length = 16;
+  c.encoding = encoding;
+  return c;
+}
+
+static std::vector<float> logits(Transformer& model, int length) {
+  std::vector<int> tokens(length);
+  for (int t = 0; t < length; t++) tokens[t] = (7 * t + t * t % 5) % 33;
+  std::vector<float> out(size_t(length) * 33);
+  Error e = model.logits_of(tokens.data(), length, out.data());
+  REQUIRE_MESSAGE(!e, e.text);
+  return out;
+}
+
+TEST_CASE("a model under another encoding is one that was made with it and has the same weights") {
+  const struct { const char *trained, *put_on; } pairs[] = {
+      {"rope", "yarn:factor=4"}, {"rope", "ntk:factor=8"}, {"rope", "llama3:factor=8"}, {"rope", "grouped:group=4:window=4+rope"},
+      {"rope", "rectified:window=8+rope"}, {"rope", "rope+window:width=4"}, {"rope", "rope|nope"}, {"rope", "nope"},
+      {"t5", "t5+log_n"}, {"learned:overflow=clamp", "learned:overflow=interpolate"}, {"learned", "nope"}, {"shaw|t5", "shaw|nope"}};
+  for (auto& [trained, put_on] : pairs)
+    for (bool tied : {true, false}) {
+      CAPTURE(trained);
+    CAPTURE(put_on);
+      std::unique_ptr<Transformer> model, other, made;
+      ModelConfig config = small(trained);
+      config.tied = tied;
+      REQUIRE(!Transformer::make(config, 1, model));
+      for (size_t i = 0; i < model->parameter_count(); i++) model->parameters()[i] += 0.01f * float(i % 7);
+      model->parameters_changed();
+      const int length = std::string(trained) == "learned" ? 16 : 40;  // the table ends there
+      const auto before = logits(*model, length);
+      Error e = model->with_encoding(put_on, other);
+      REQUIRE_MESSAGE(!e, e.text);
+      config.encoding = put_on;
+      REQUIRE(!Transformer::make(config, 2, made));
+      for (auto& to : made->tensors())
+        for (auto& from : model->tensors())
+          if (from.name == to.name) model->values_of(from, made->parameters() + to.offset);
+      made->parameters_changed();
+      CHECK(other->config().encoding == put_on);
+      CHECK(logits(*other, length) == logits(*made, length));
+      CHECK(logits(*other, length) != before);
+      CHECK(logits(*model, length) == before);
+    }
+}
+
+TEST_CASE("what an encoding learns cannot be put on a model that has not learned it") {
+  const struct { const char *trained, *put_on, *error; } cases[] = {
+      {"rope", "t5", "\"t5\" learns encoding.0.t5."},
+      {"t5:buckets=32", "t5:buckets=16", "of another shape, which a model trained with \"t5:buckets=32\" has not learned; allowed after training: encodings that learn nothing new"},
+      {"rope", "yarn:factor=0", "factor"}, {"rope", "banana", "banana"}, {"rope", "", "allowed: "}, {"rope", "rope|rope|rope", "|"}, {"rope", "yarn>rope", ">"}};
+  for (auto& [trained, put_on, error] : cases) {
+    CAPTURE(trained);
+    CAPTURE(put_on);
+    std::unique_ptr<Transformer> model, other;
+    REQUIRE(!Transformer::make(small(trained), 1, model));
+    const Error e = model->with_encoding(put_on, other);
+    CAPTURE(e.text);
+    CHECK(e.text.find(error) != std::string::npos);
+    CHECK(!other);
+  }
+}
+
+TEST_CASE("an experiment with a > trains with what stands before it and tests with what stands behind") {
+  RunConfig config;
+  config.task = Task::copy, config.batch = 4, config.length = 16;
+  auto run = [&](const char* encoding) {
+    std::unique_ptr<Run> out;
+    Error e = Run::make(small(encoding), config, out);
+    REQUIRE_MESSAGE(!e, e.text);
+    REQUIRE(!out->train(20));
+    return out;
+  };
+  auto plain = run("rope"), same = run("rope>rope"), narrow = run("rope > window:width=4+rope");
+  CHECK(plain->losses() == narrow->losses());
+  CHECK(plain->model().config().encoding == "rope");
+  TestResult a, b, c;
+  for (int length : {16, 48}) {
+    REQUIRE(!plain->test(length, 200, a));
+    REQUIRE(!same->test(length, 200, b));
+    REQUIRE(!narrow->test(length, 200, c));
+    CHECK(a.loss == b.loss);
+    CHECK(a.loss != c.loss);
+    // The second half counts: its first token follows the mark.
+    std::unique_ptr<Transformer> other;
+    REQUIRE(!plain->model().with_encoding("window:width=4+rope", other));
+    Batch batch;
+    double sum = 0, count = 0;
+    for (int s = 0; s < c.sequences; s++) {
+      plain->source().test_sequence(s, c.sequences, length, batch);
+      std::vector<float> losses(length);
+      REQUIRE(!other->losses_of(batch.tokens.data(), length + 1, losses.data(), nullptr));
+      for (int t = 0; t < length; t++) if (batch.weights[t] > 0) sum += losses[t], count++;
+    }
+    CHECK(c.loss == doctest::Approx(sum / count).epsilon(1e-12));
+  }
+  // Trained on: the tests follow.
+  REQUIRE(!same->train(5));
+  REQUIRE(!same->test(16, 200, c));
+  CHECK(c.loss != b.loss);
+  std::unique_ptr<Run> none;
+  CHECK(Run::make(small("rope>t5"), config, none).text.find("learns encoding.0.t5.") != std::string::npos);
+  CHECK(Run::make(small("rope>"), config, none).text.find("encoding") != std::string::npos);
+  CHECK(!none);
+}
