@@ -3,6 +3,7 @@ import { defineConfig, type BuildOptions, type UserConfig } from 'vite';
 import { benchRecords } from './bench-records.mjs';
 import { encodingHeaders } from './encoding-headers.mjs';
 import { offline, offlineWorker } from './offline.mjs';
+import { stretchRecords } from './stretch-records.mjs';
 import { sampleText } from './sample-text.ts';
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
@@ -21,7 +22,7 @@ const build: BuildOptions = { outDir: here('../dist/web'), target: 'es2022' };
 
 const site: UserConfig = {
   ...common,
-  plugins: [sampleText(), encodingHeaders(), benchRecords()],
+  plugins: [sampleText(), encodingHeaders(), stretchRecords(), benchRecords()],
   server: { fs: { allow: [here('..')] } },
   worker: { format: 'es', rollupOptions },
   build: { ...build, emptyOutDir: true, chunkSizeWarningLimit: 700, rollupOptions: { ...rollupOptions, input: ['index', 'encodings', 'bench'].map((name) => here(`${name}.html`)) } },
@@ -29,7 +30,7 @@ const site: UserConfig = {
 
 const oneFile: UserConfig = {
   ...common,
-  plugins: [sampleText(), encodingHeaders(), offline()],
+  plugins: [sampleText(), encodingHeaders(), stretchRecords(), offline()],
   worker: { format: 'iife', rollupOptions, plugins: () => [offlineWorker()] },
   build: { ...build, emptyOutDir: false, chunkSizeWarningLimit: 8000, modulePreload: false, rollupOptions: { ...rollupOptions, input: here('lengthwise.html') } },
 };

@@ -15,3 +15,9 @@ declare module 'virtual:bench-records' {
   export const peers: Recorded[];
   export const growth: Growth[];
 }
+declare module 'virtual:stretch-records' {
+  export interface Tested { length: number; mean?: number; sd?: number; refused?: string } // perplexity, or accuracy 0 … 1
+  export interface Stretched { parameters: number; tests: Tested[] }
+  export interface Stretch { task: 'text' | 'copy' | 'recall'; command: string; trainLength: number; testLengths: number[]; steps: number; seeds: number; encodings: Record<string, Stretched> }
+  export const stretches: Stretch[];
+}

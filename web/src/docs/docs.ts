@@ -7,6 +7,7 @@ import { Site } from '../site.ts';
 import { titleOf } from '../dress.ts';
 import { places } from '../places.ts';
 import { engine, type Descriptor } from '../engine.ts';
+import './atlas.ts';
 import './entry.ts';
 import './options.ts';
 
@@ -33,6 +34,7 @@ export class Docs extends Site {
     nav a[aria-current] { font-weight: 600; box-shadow: -3px 0 var(--hue); padding-left: 8px; margin-left: 3px; }
     code { font-size: 12px; color: var(--lw-muted); }
     .groups { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 290px), 1fr)); gap: 34px 40px; align-items: start; }
+    lengthwise-atlas { margin-top: 44px; max-width: 1060px; }
     .error { color: var(--lw-pattern); }
     @media (max-width: 860px) { .one { grid-template-columns: minmax(0, 1fr); gap: 18px; } nav { position: static; max-height: none; } }
     @media print { nav { display: none; } .one { display: block; } }
@@ -105,7 +107,7 @@ export class Docs extends Site {
       <section style="--hue: var(--lw-${door})"><h2>${this.word(door)}</h2>
         <ul>${members.map((d) => html`<li><a href="#${d.name}" aria-current=${d === descriptor ? 'page' : nothing}>${titleOf(d, this.language)}</a></li>`)}</ul></section>`)}`;
     return html`<div class="one"><nav aria-label=${this.t.docs.title}>${this.narrow.matches ? html`<details><summary>${this.t.docs.all}</summary>${list}</details>` : list}</nav>
-      <lengthwise-entry .lang=${this.lang} .descriptor=${descriptor} .engine=${lengthwise}></lengthwise-entry></div>`;
+      <lengthwise-entry .lang=${this.lang} .descriptor=${descriptor} .catalogue=${this.catalogue} .engine=${lengthwise}></lengthwise-entry></div>`;
   }
 
   private all() {
@@ -113,7 +115,8 @@ export class Docs extends Site {
       <p class="lead quiet">${this.t.docs.lead(this.catalogue.length)}</p>
       <div class="groups">${this.groups((d) => d.doors).map(([door, members]) => html`
         <section class="door" style="--hue: var(--lw-${door})"><h2>${this.word(door)}<span>${door === 'none' ? '' : this.t.doorNote[door]}</span></h2>
-          <ul>${members.map((d) => html`<li><a href="#${d.name}">${titleOf(d, this.language)} <code>${d.name}</code></a></li>`)}</ul></section>`)}</div>`;
+          <ul>${members.map((d) => html`<li><a href="#${d.name}">${titleOf(d, this.language)} <code>${d.name}</code></a></li>`)}</ul></section>`)}</div>
+      <lengthwise-atlas .lang=${this.lang} .catalogue=${this.catalogue}></lengthwise-atlas>`;
   }
 
   private word(door: Group): string { return door === 'none' ? this.t.noDoor : this.t.door[door]; }

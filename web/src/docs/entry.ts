@@ -2,6 +2,7 @@ import { css, html, nothing, type PropertyValues } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import type { EncodingShape, Lengthwise } from 'lengthwise';
 import { headers } from 'virtual:encoding-headers';
+import { stretches } from 'virtual:stretch-records';
 import { base } from '../theme.ts';
 import { Localised } from '../localised.ts';
 import { defaults, toHash } from '../settings.ts';
@@ -14,6 +15,7 @@ import { mostContentTokens } from './content.ts';
 import { specOf, valuesOf, type Values } from './options.ts';
 import '../block.ts';
 import './audit.ts';
+import './measured.ts';
 import './picture.ts';
 
 const mostTokens = 256;
@@ -56,6 +58,7 @@ export class Entry extends Localised {
     @media print { .scene, .try { display: none; } pre { border-left-width: 2px; } .pictures { grid-template-columns: 1fr 1fr; } }
   `];
   @property({ attribute: false }) descriptor!: Descriptor;
+  @property({ attribute: false }) catalogue: Descriptor[] = [];
   @property({ attribute: false }) engine!: Lengthwise;
   @state() private values: Values = {};
   @state() private scene: Scene = { tokens: 64, head: 0, causal: true, text: sampleText };
@@ -123,6 +126,9 @@ export class Entry extends Localised {
       ${this.controls()}
       <p class="error" role="alert">${this.problem}</p>
       <div class="pictures">${this.shown.map((picture) => this.picture(picture))}</div>
+      ${stretches.some(({ encodings }) => encodings[d.experiment]) ? html`<h2>${docs.measured.heading}</h2>
+        <p class="quiet">${docs.measured.as} <code>${d.experiment}</code></p>
+        <lengthwise-measured .lang=${this.lang} .descriptor=${d} .catalogue=${this.catalogue}></lengthwise-measured>` : nothing}
       <h2>${docs.audit.title}</h2>
       ${this.usable === this.spec ? nothing : html`<p class="quiet">${docs.audit.usedAs(this.usable)}</p>`}
       <lengthwise-audit .lang=${this.lang} .spec=${this.usable} .shape=${this.auditShape}></lengthwise-audit>

@@ -110,6 +110,14 @@ export const en = {
       weights: { title: (head: string) => `Attention with it, head ${head}`, note: 'Weights after softmax for the same sample vectors.' },
       read: { title: (head: string) => `What the value door adds, head ${head}`, note: 'One row for each query, one column for each dimension of what is read.' },
     } as Record<string, { title: (head: string) => string; note: string }>,
+    measured: {
+      heading: 'Past its trained length, measured', as: 'Trained and tested as',
+      title: (trained: number, longest: number) => `Trained on ${trained}, tested on ${longest}: all of them`,
+      lead: (n: number) => `${n} encodings, each in tiny transformers that were trained with it on short texts, then tested on longer ones. Measured, not computed in this page: training takes minutes, which the lab does as you watch.`,
+      orderBy: 'Best first', at: (length: number) => `at ${length} tokens`,
+      protocol: (task: string, steps: number, batch: number, length: number, seeds: number) =>
+        `Task: ${task}. Width 64, 2 layers, 4 heads; ${steps} steps of ${batch} sequences of ${length}; mean ± standard deviation of ${seeds} seeds. Tiny models, little training: orderings carry over better than numbers do.`,
+    },
     audit: {
       title: 'Five requirements, measured',
       measuring: 'Measuring …', usedAs: (spec: string) => `Numbers alone do nothing: this is ${spec}.`, note: (tokens: number) => `What textbooks ask of an encoding, measured in this page at ${tokens} tokens of equal content: what differs comes from the encoding alone. Numbers, no marks.`,

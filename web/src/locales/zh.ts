@@ -106,6 +106,14 @@ export const zh: Strings = {
       weights: { title: (head) => `用它之后的注意力，第 ${head} 个头`, note: '同一组样本向量在 softmax 之后的权重。' },
       read: { title: (head) => `值这扇门加上的项，第 ${head} 个头`, note: '每行一个查询，每列为读出结果的一个维度。' },
     },
+    measured: {
+      heading: '超出训练长度后的实测', as: '训练与测试所用的写法：',
+      title: (trained, longest) => `训练长度 ${trained}，测试长度 ${longest}：全部编码`,
+      lead: (n) => `${n} 种编码：各自训练一批微型 Transformer，只看短文本，再在更长的文本上测试。这些是预先测得的结果，不在本页计算；训练要几分钟，可以在实验页看着它进行。`,
+      orderBy: '排序', at: (length) => `按 ${length} 个词元处的结果`,
+      protocol: (task, steps, batch, length, seeds) =>
+        `任务：${task}。宽 64，2 层，4 个头；训练 ${steps} 步，每步 ${batch} 条长 ${length} 的序列；${seeds} 个随机种子的均值 ± 标准差。模型小、训练少：排名比数值更可信。`,
+    },
     audit: {
       title: '五项要求的实测',
       measuring: '测量中……', usedAs: (spec) => `编号本身不起作用：这里测的是 ${spec}。`, note: (tokens) => `教科书对位置编码提出的要求，在本页用 ${tokens} 个内容相同的词元实测：所有差别都只来自编码。只给数字，不打分。`,
