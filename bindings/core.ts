@@ -103,7 +103,9 @@ export interface NativeRun {
   train(steps: number): string;
   losses(): number;
   lossCount(): number;
-  test(length: number, tokens: number): string;
+  admits(encoding: string): string;
+  /** encoding: another than that of training; '': its own. */
+  test(length: number, tokens: number, encoding: string): string;
   testInfo(): string;
   testByPosition(): number;
   testByPositionCount(): number;

@@ -98,12 +98,13 @@ export class Experiment {
 
   /** @internal */
   constructor(options: ExperimentOptions) {
-    this.#plans = plans(options);
+    const { runs, plans } = planned(options);
+    this.#plans = plans;
     this.#options = options;
     this.#text = textOf(options);
     this.#own = (options.register ?? []).map((own) =>
       (options.workers === 0 && !(own instanceof URL) && typeof own === 'object' ? own : moduleAddress(own as EncodingModule)));
-    this.runs = this.#plans.map(({ encoding, seed }) => Object.freeze({ encoding, seed }));
+    this.runs = runs;
     this.#records = this.runs.map((run) => ({
       ...run, parameters: null, stepsPerSecond: null, losses: [], tests: new Map(), refused: new Map(), failed: null,
     }));
@@ -179,7 +180,7 @@ export class Experiment {
       place.died.catch(() => { alive = false; });
       while (alive && waiting.length && !this.#abort.signal.aborted) await this.#run(place, waiting.shift()!);
     }));
-    if (!this.#abort.signal.aborted) for (const { run } of waiting) this.#tell({ type: 'failed', run, message: 'no worker was left to run it' });
+    if (!this.#abort.signal.aborted) for (const { run } of waiting.flatMap(({ runs }) => runs)) this.#tell({ type: 'failed', run, message: 'no worker was left to run it' });
     const failures = this.#records.map((record) => record.failed);
     if (failures.every((message) => message !== null)) throw new Error(`every run failed: ${failures[0]}`);
     return this.result;
@@ -191,7 +192,8 @@ export class Experiment {
     try {
       await Promise.race([died, bench instanceof Bench ? bench.perform(plan, emit) : bench.perform(plan, proxy(emit))]);
     } catch (error) {
-      emit({ type: 'failed', run: plan.run, message: revive(error).message });
+      const { message } = revive(error);
+      for (const { run } of plan.runs) emit({ type: 'failed', run, message });
     }
   }
 
@@ -207,7 +209,7 @@ export class Experiment {
   }
 }
 
-function plans(options: ExperimentOptions): RunPlan[] {
+function planned(options: ExperimentOptions): { runs: Experiment['runs']; plans: RunPlan[] } {
   check.keys('experiment options', options ?? null, KEYS);
   check.signal(options.signal);
   check.callback('onProgress', options.onProgress);
@@ -231,8 +233,15 @@ function plans(options: ExperimentOptions): RunPlan[] {
   if (encodings.length === 0) throw new TypeError('encodings is empty; it must have at least one encoding');
   const specs = [...new Set((encodings as readonly EncodingSpec[]).map(specText))];
   const seeds = seedsOf(options.seeds ?? 1);
-  // Seed by seed, so that a first picture of all encodings is there early.
-  return seeds.flatMap((seed) => specs.map((encoding) => ({ ...common, encoding, seed }))).map((plan, run) => ({ ...plan, run }));
+  // Seed by seed, so that a first picture of all encodings is there early. Who is trained alike is trained once.
+  const runs = seeds.flatMap((seed) => specs.map((encoding) => Object.freeze({ encoding, seed })));
+  const plans = new Map<string, RunPlan>();
+  runs.forEach(({ encoding, seed }, run) => {
+    const [first, ...rest] = encoding.split('>'), trained = first!.trim(), key = `${seed} ${trained}`;
+    if (!plans.has(key)) plans.set(key, { ...common, encoding: trained, seed, runs: [] });
+    plans.get(key)!.runs.push({ run, tested: rest.length ? rest.join('>') : null });
+  });
+  return { runs, plans: [...plans.values()] };
 }
 
 /** What the experiment itself decides must not be given, and be ignored, in another place. */

@@ -12,9 +12,9 @@ import type { Threads } from './threads.js';
 
 export type Task = 'text' | 'copy' | 'recall';
 
-/** All that one run needs to know; plain data, so that it can be sent to a worker. */
+/** One training, and the runs that it serves: those that differ only in the encoding that is put on for tests. Plain data, so that it can be sent to a worker. */
 export interface RunPlan {
-  run: number;
+  runs: { run: number; tested: string | null }[]; // null: tested as trained
   encoding: string;
   seed: number;
   task: Task;
@@ -108,7 +108,12 @@ export class Bench {
 
   /** Makes a run and throws it away. @throws what is wrong with the plan */
   check(plan: RunPlan): void {
-    this.#make(plan).delete();
+    const run = this.#make(plan);
+    try {
+      for (const { tested } of plan.runs) if (tested !== null) succeed(run.admits(tested));
+    } finally {
+      run.delete();
+    }
   }
 
   /** Trains and tests. Resolves when done or cancelled. */
@@ -118,12 +123,13 @@ export class Bench {
     if (this.#core?.spoilt) await this.#load();
     const run = this.#make(plan);
     try {
-      await emit({ type: 'start', run: plan.run, parameters: run.parameterCount() });
+      for (const each of plan.runs) await emit({ type: 'start', run: each.run, parameters: run.parameterCount() });
       const training = await this.#train(run, plan, emit);
       if (this.#cancelled) return;
       await this.#test(run, plan, plan.steps, emit);
       const stepsPerSecond = training > 0 ? (plan.steps / training) * 1000 : 0;
-      await emit({ type: 'end', run: plan.run, seconds: (performance.now() - started) / 1000, stepsPerSecond });
+      const seconds = (performance.now() - started) / 1000;
+      for (const each of plan.runs) await emit({ type: 'end', run: each.run, seconds, stepsPerSecond });
     } finally {
       run.delete();
     }
@@ -160,7 +166,7 @@ export class Bench {
         const losses = readFloats(this.#core!, run.losses() + 4 * told, step - told);
         const stepsPerSecond = ((step - told) / (spent - toldAt)) * 1000;
         [told, toldAt] = [step, spent];
-        await emit({ type: 'train', run: plan.run, step, steps: plan.steps, losses, stepsPerSecond });
+        for (const each of plan.runs) await emit({ type: 'train', run: each.run, step, steps: plan.steps, losses, stepsPerSecond });
       }
       if (testing) await this.#test(run, plan, step, emit);
       await this.#turn();
@@ -169,13 +175,13 @@ export class Bench {
   }
 
   async #test(run: NativeRun, plan: RunPlan, step: number, emit: Emit): Promise<void> {
-    for (const length of plan.testLengths) {
+    for (const { run: index, tested } of plan.runs) for (const length of plan.testLengths) {
       if (this.#cancelled) return;
-      const message = run.test(length, plan.testTokens);
-      if (message) await emit({ type: 'refused', run: plan.run, step, length, message: errorFrom(message).message });
+      const message = run.test(length, plan.testTokens, tested ?? '');
+      if (message) await emit({ type: 'refused', run: index, step, length, message: errorFrom(message).message });
       else {
         const byPosition = readFloats(this.#core!, run.testByPosition(), run.testByPositionCount());
-        await emit({ type: 'test', run: plan.run, step, length, result: { ...JSON.parse(run.testInfo()), byPosition } });
+        await emit({ type: 'test', run: index, step, length, result: { ...JSON.parse(run.testInfo()), byPosition } });
       }
       await this.#turn();
     }

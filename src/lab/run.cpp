@@ -12,11 +12,7 @@ Error Run::make(ModelConfig model, const RunConfig& config, std::unique_ptr<Run>
     return {"batch × length is " + std::to_string(int64_t(config.batch) * config.length) + "; allowed: at most 16777216 tokens in a step"};
   std::unique_ptr<Run> run(new Run(config));
   model.vocabulary = run->source_.vocabulary();
-  const size_t arrow = model.encoding.find('>');
-  if (arrow != std::string::npos) run->tested_ = model.encoding.substr(arrow + 1), model.encoding.resize(arrow);
   if (Error e = Transformer::make(model, config.seed, run->model_)) return e;
-  std::unique_ptr<Transformer> tested;
-  if (arrow != std::string::npos) if (Error e = run->model_->with_encoding(run->tested_, tested)) return e;
   if (Error e = Trainer::make(*run->model_, config.train, config.seed, run->trainer_)) return e;
   out = std::move(run);
   return {};
@@ -32,7 +28,7 @@ Error Run::train(int steps) {
   return {};
 }
 
-Error Run::test(int length, int tokens, TestResult& out) {
+Error Run::test(int length, int tokens, const std::string& encoding, TestResult& out) {
   if (Error e = source_.check_length("test length", length)) return e;
   out = {};
   out.length = length, out.sequences = std::max(1, tokens / length);
@@ -41,7 +37,7 @@ Error Run::test(int length, int tokens, TestResult& out) {
   std::vector<unsigned char> correct(length);
   if (!losses.resize(length)) return out_of_memory("the losses", 4.0 * length);
   std::unique_ptr<Transformer> other;
-  if (!tested_.empty()) if (Error e = model_->with_encoding(tested_, other)) return e;
+  if (!encoding.empty()) if (Error e = model_->with_encoding(encoding, other)) return e;
   Transformer& model = other ? *other : *model_;
   double right = 0;
   for (int s = 0; s < out.sequences; s++) {

@@ -23,13 +23,14 @@ struct TestResult {
 
 class Run {
  public:
-  // model.vocabulary is set by the task. model.encoding may be "a>b": trained with a, tested with b (Transformer::with_encoding).
+  // model.vocabulary is set by the task.
   static Error make(ModelConfig model, const RunConfig& config, std::unique_ptr<Run>& out);
 
   TaskSource& source() { return source_; }
   Error train(int steps);
   // About `tokens` tokens in sequences of `length`, one pass each, every target weighed alike; at least one sequence.
-  Error test(int length, int tokens, TestResult& out);
+  // encoding: another than that of training, put on the model (Transformer::with_encoding); "": its own.
+  Error test(int length, int tokens, const std::string& encoding, TestResult& out);
   const std::vector<float>& losses() const { return losses_; }  // one for each step so far
   Trainer& trainer() { return *trainer_; }
   Transformer& model() { return *model_; }
@@ -38,7 +39,6 @@ class Run {
  private:
   explicit Run(const RunConfig& config) : config_(config), source_(config.task) {}
   RunConfig config_;
-  std::string tested_;  // the encoding of tests, if it is another
   TaskSource source_;
   std::unique_ptr<Transformer> model_;
   std::unique_ptr<Trainer> trainer_;

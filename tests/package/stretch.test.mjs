@@ -71,7 +71,16 @@ const tiny = { task: 'copy', trainLength: 16, testLengths: [16, 64], steps: 20, 
 
 test('an experiment with > trains with what stands before it and tests with what stands behind', async () => {
   const encodings = ['rope', 'rope>rope', 'rope>yarn:factor=4', 'rope > grouped:group=4:window=8 + rope'];
-  const { encodings: [plain, same, yarn, grouped] } = await experiment({ ...tiny, encodings }).finished;
+  const told = [];
+  const job = experiment({ ...tiny, encodings, seeds: 2, onProgress: (event) => told.push(event) });
+  assert.deepEqual(job.runs, [1, 2].flatMap((seed) => encodings.map((encoding) => ({ encoding, seed }))));
+  const { encodings: [plain, same, yarn, grouped] } = await job.finished;
+  // Trained once for all four, and each is told everything.
+  for (let run = 0; run < 8; run++) {
+    const of = (type) => told.filter((event) => event.run === run && event.type === type);
+    assert.deepEqual([of('start').length, of('end').length, of('test').length, of('train').reduce((sum, { losses }) => sum + losses.length, 0)], [1, 1, 2, 20]);
+  }
+  assert.deepEqual(told.filter(({ type }) => type === 'end').map(({ seconds }) => seconds).filter((s, i, all) => all.indexOf(s) === i).length, 2);
   for (const other of [same, yarn, grouped]) assert.deepEqual(other.trainLosses, plain.trainLosses);
   const losses = ({ tests }) => tests.map((t) => t.loss.mean);
   assert.deepEqual(losses(same), losses(plain));
