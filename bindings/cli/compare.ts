@@ -83,14 +83,15 @@ async function run(options: Options): Promise<void> {
     format: '{bar} {percentage}% │ {value} of {total} steps │ {speed} steps/s │ {eta_formatted} left',
     stream: process.stderr, noTTYOutput: true, notTTYSchedule: 15000, etaBuffer: 100, hideCursor: true,
   }, Presets.shades_classic);
-  const speeds = new Map<number, number>();
+  const speeds = new Map<string, number>(); // by training: what is trained alike is trained once
+  const training = ({ run }: ExperimentEvent) => `${job.runs[run]!.seed} ${job.runs[run]!.encoding.split('>')[0]!.trim()}`;
   const onProgress = (event: ExperimentEvent) => {
     if (event.type === 'start') { // the first: nothing was wrong with the options
       if (!bar.isActive) bar.start(job.runs.length * steps, 0, { speed: 0 });
     } else if (event.type === 'train') {
-      speeds.set(event.run, event.stepsPerSecond);
+      speeds.set(training(event), event.stepsPerSecond);
       bar.increment(event.losses.length, { speed: Math.round(sum(speeds.values())) });
-    } else if (event.type === 'end' || event.type === 'failed') speeds.delete(event.run);
+    } else if (event.type === 'end' || event.type === 'failed') speeds.delete(training(event));
   };
   const { specs, modules } = await withModules(encodings);
   const cores = availableParallelism(), places = Math.max(Math.min(workers ?? cores - 1, specs.length * seeds), 1);

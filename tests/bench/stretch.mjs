@@ -1,8 +1,9 @@
 // The measured curves of the README and of the page of the encodings: train at 64, test up to 1024, 3 seeds.
-//   npm run build && node tests/bench/stretch.mjs [text|copy|recall] [--all] [--folder build/stretch]
-// A few encodings, 3.07 million training tokens a run; with --all every encoding of the catalogue, as its `experiment` says,
-// 0.61 million, as much as the lab page begins with. Each encoding is one `compare` of its own, kept in the folder: a job that
-// was stopped goes on where it was. At the end: folder/<task>.json and .svg, with --all all-<task>.json and .svg, and a table.
+//   npm run build && node tests/bench/stretch.mjs [text|copy|recall] [--all [--anew]] [--folder build/stretch]
+// A few encodings, 3.07 million training tokens a run: folder/<task>.json, <task>.svg and a table. With --all every encoding of
+// the catalogue, as its `experiment` says, 0.61 million, as much as the lab page begins with: those that are not yet, or with
+// --anew all, are put into results/all-<task>.json here and drawn in web/pictures. Each training is a `compare` of its own, kept
+// in the folder: a job that was stopped goes on where it was.
 // `node --experimental-wasm-relaxed-simd` uses the faster binary (fused multiply-add: other roundings).
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
@@ -13,10 +14,11 @@ import { drawStretch } from '../../dist/cli/chart.js';
 import { load } from '../../dist/index.js';
 import { drawAll } from './stretch-chart.mjs';
 
-const { positionals: [task = 'text'], values: { all, folder } } = parseArgs({
-  allowPositionals: true, options: { all: { type: 'boolean', default: false }, folder: { type: 'string', default: 'build/stretch' } },
+const { positionals: [task = 'text'], values: { all, anew, folder } } = parseArgs({
+  allowPositionals: true, options: { all: { type: 'boolean', default: false }, anew: { type: 'boolean', default: false }, folder: { type: 'string', default: 'build/stretch' } },
 });
-const cli = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
+const here = (path) => fileURLToPath(new URL(path, import.meta.url));
+const cli = here('../../dist/cli.js'), record = here(`results/all-${task}.json`);
 const some = ['rope', 'alibi', 'nope', 'random_sorted+rope', 'sinusoidal', 't5'];
 const few = { text: ['sinusoidal', 'learned:overflow=clamp', 'rope', 't5', 'alibi', 'window:width=32', 'nope'], copy: some, recall: some };
 if (!few[task]) throw new Error(`${task} is no task; there are ${Object.keys(few).join(', ')}`);
@@ -25,26 +27,37 @@ const encodings = all ? catalogue.map((d) => d.experiment) : few[task];
 const settings = ['--task', task, '--train-length', '64', '--test-lengths', '64,128,256,512,1024', '--steps', all ? '600' : '3000', '--batch', '16',
   '--seeds', '3', '--layers', '2', '--width', '64', '--heads', '4', '--test-tokens', all ? '32768' : '65536', '--workers', '1'];
 
+const known = all && !anew && existsSync(record) ? JSON.parse(readFileSync(record, 'utf8')).encodings.filter(({ encoding }) => encodings.includes(encoding)) : [];
+const missing = encodings.filter((encoding) => !known.some((e) => e.encoding === encoding));
+
+// What is trained alike is trained once: "rope" and "rope>yarn" are one job.
+const jobs = new Map();
+for (const encoding of missing) jobs.set(encoding.split('>')[0], [...jobs.get(encoding.split('>')[0]) ?? [], encoding]);
+
 mkdirSync(folder, { recursive: true });
-const results = encodings.map((encoding, i) => {
-  const file = join(folder, `${all ? 'all-' : ''}${task}-${encoding.replace(/[^a-z0-9_]/g, '-')}.json`);
-  if (!existsSync(file)) {
-    console.error(`${task}: ${encoding} (${i + 1} of ${encodings.length})`);
-    const json = execFileSync(process.execPath, [...process.execArgv, cli, 'compare', '--encodings', encoding, ...settings, '--json'],
-      { stdio: ['ignore', 'pipe', 'inherit'], maxBuffer: 1 << 28 });
-    writeFileSync(`${file}.part`, json);
-    renameSync(`${file}.part`, file);
-  }
-  return JSON.parse(readFileSync(file, 'utf8'));
+const results = [...jobs].map(([trained, specs], i) => {
+  const file = join(folder, `${all ? 'all-' : ''}${task}-${trained.replace(/[^a-z0-9_]/g, '-')}.json`);
+  const kept = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : undefined;
+  if (specs.every((spec) => kept?.encodings.some(({ encoding }) => encoding === spec))) return kept;
+  console.error(`${task}: ${specs.join(' ')} (${i + 1} of ${jobs.size})`);
+  const json = execFileSync(process.execPath, [...process.execArgv, cli, 'compare', '--encodings', specs.join(), ...settings, '--json'],
+    { stdio: ['ignore', 'pipe', 'inherit'], maxBuffer: 1 << 28 });
+  writeFileSync(`${file}.part`, json);
+  renameSync(`${file}.part`, file);
+  return JSON.parse(json);
 });
-const result = { ...results[0], encodings: results.flatMap((r) => r.encodings) };
 
 // The numbers of the table, without the curves by step and position.
 const measure = task === 'text' ? 'perplexity' : 'accuracy';
-const short = { command: `node tests/bench/stretch.mjs ${task}${all ? ' --all' : ''}`, ...result, encodings: result.encodings.map(({ encoding, parameters, tests }) => ({
-  encoding, parameters, tests: tests.map(({ byPosition, ...test }) => (all && !test.refused ? { length: test.length, [measure]: test[measure] } : test)) })) };
-writeFileSync(join(folder, `${all ? 'all-' : ''}${task}.json`), `${JSON.stringify(short, null, all ? 0 : 1)}\n`);
-writeFileSync(join(folder, `${all ? 'all-' : ''}${task}.svg`), all ? await drawAll(result, Object.fromEntries(catalogue.map((d) => [d.experiment, d.doors[0]]))) : await drawStretch(result));
+const short = ({ encoding, parameters, tests }) => ({ encoding, parameters,
+  tests: tests.map(({ byPosition, ...test }) => (all && !test.refused ? { length: test.length, [measure]: test[measure] } : test)) });
+const place = ({ encoding }) => encodings.indexOf(encoding);
+const { task: _, trainLength, testLengths, steps, seeds } = results[0] ?? JSON.parse(readFileSync(record, 'utf8'));
+const result = { command: `node tests/bench/stretch.mjs ${task}${all ? ' --all' : ''}`, task, trainLength, testLengths, steps, seeds,
+  encodings: [...known, ...results.flatMap((r) => r.encodings).filter(({ encoding }) => missing.includes(encoding)).map(short)].sort((a, b) => place(a) - place(b)) };
+writeFileSync(all ? record : join(folder, `${task}.json`), `${JSON.stringify(result, null, all ? 0 : 1)}\n`);
+if (all) writeFileSync(here(`../../web/pictures/all-${task}.svg`), await drawAll(result, Object.fromEntries(catalogue.map((d) => [d.experiment, d.doors[0]]))));
+else writeFileSync(join(folder, `${task}.svg`), await drawStretch(result));
 const shown = ({ mean, sd }, factor, digits) => `${(mean * factor).toFixed(digits)} ± ${(sd * factor).toFixed(digits)}`;
 console.log(`| ${task} | ${result.testLengths.join(' | ')} |\n|---|${result.testLengths.map(() => '---').join('|')}|`);
 for (const { encoding, tests } of result.encodings)
