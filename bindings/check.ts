@@ -41,10 +41,14 @@ export function choice<T extends string>(name: string, value: unknown, choices: 
   return value as T;
 }
 
+/** Whether it is one, of whatever realm: what comes from a frame, or under jsdom from Node, is no instance of this realm's class. */
+export function isA(kind: 'Uint8Array' | 'Float32Array' | 'ArrayBuffer' | 'DataView' | 'BigInt64Array' | 'BigUint64Array' | 'URL' | 'WebAssembly.Module', value: unknown): boolean {
+  return Object.prototype.toString.call(value) === `[object ${kind}]`;
+}
+
 /** A list of numbers: an array or a typed array, but not of BigInt. Elements are not looked at. */
 export function numbers(name: string, value: unknown): ArrayLike<number> {
-  const ok = Array.isArray(value) || (ArrayBuffer.isView(value) && !(value instanceof DataView) &&
-    !(value instanceof BigInt64Array) && !(value instanceof BigUint64Array));
+  const ok = Array.isArray(value) || (ArrayBuffer.isView(value) && !isA('DataView', value) && !isA('BigInt64Array', value) && !isA('BigUint64Array', value));
   if (!ok) throw new TypeError(`${name} must be an array of numbers, not ${describe(value)}`);
   if (ArrayBuffer.isView(value)) attached(name, value.buffer);
   return value as unknown as ArrayLike<number>;
@@ -53,7 +57,7 @@ export function numbers(name: string, value: unknown): ArrayLike<number> {
 /** Vectors: as Float32Array, with every element of a plain array checked to be a number. */
 export function floats(name: string, value: unknown): Float32Array {
   const list = numbers(name, value);
-  if (list instanceof Float32Array) return list;
+  if (isA('Float32Array', list)) return list as Float32Array;
   for (let i = 0; i < list.length; i++) {
     if (typeof list[i] !== 'number') throw new TypeError(`${name}[${i}] must be a number, not ${describe(list[i])}`);
   }
@@ -65,10 +69,11 @@ export function floats(name: string, value: unknown): Float32Array {
  * memory is copied: decoders and compilers of browsers refuse it, and it might change while it is read.
  */
 export function bytes(name: string, value: unknown): Uint8Array {
-  if (!(value instanceof Uint8Array)) throw new TypeError(`${name} must be a Uint8Array, not ${describe(value)}`);
-  attached(name, value.buffer);
-  const view = new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
-  const fixed = value.buffer instanceof ArrayBuffer && !(value.buffer as { resizable?: boolean }).resizable;
+  if (!isA('Uint8Array', value)) throw new TypeError(`${name} must be a Uint8Array, not ${describe(value)}`);
+  const { buffer, byteOffset, byteLength } = value as Uint8Array;
+  attached(name, buffer);
+  const view = new Uint8Array(buffer, byteOffset, byteLength);
+  const fixed = isA('ArrayBuffer', buffer) && !(buffer as { resizable?: boolean }).resizable;
   return fixed ? view : view.slice();
 }
 

@@ -243,7 +243,7 @@ function vector(value: unknown, width: number): ArrayLike<number> {
 
 /** The address by which a worker imports a module: text becomes a data URL, which has the same meaning everywhere. */
 export function moduleAddress(module: EncodingModule): string {
-  if (module instanceof URL) return module.href;
+  if (check.isA('URL', module)) return (module as URL).href;
   if (typeof module !== 'string') {
     const hint = typeof module === 'object' ? ': functions cannot be sent to a worker' : '';
     throw new TypeError(`an encoding for a worker must be the URL or the text of a module, not ${check.describe(module)}${hint}`);

@@ -216,7 +216,7 @@ export class Encoding extends Handle<NativeEncoder> {
     const heads = check.count('heads', options.heads ?? this.#shape.heads);
     const side = check.choice('side', options.side ?? 'query', ['query', 'key']);
     const inverse = check.flag('inverse', options.inverse ?? false);
-    if (check.flag('inPlace', options.inPlace ?? false) && !(x instanceof Float32Array)) throw new TypeError('x must be a Float32Array to be rotated in place');
+    if (check.flag('inPlace', options.inPlace ?? false) && !check.isA('Float32Array', x)) throw new TypeError('x must be a Float32Array to be rotated in place');
     const { data, count } = this.#vectors(x, heads);
     const where = placed('positions', positions, count);
     return borrow(this.#core, (scratch) => {

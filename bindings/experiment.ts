@@ -103,7 +103,7 @@ export class Experiment {
     this.#options = options;
     this.#text = textOf(options);
     this.#own = (options.register ?? []).map((own) =>
-      (options.workers === 0 && !(own instanceof URL) && typeof own === 'object' ? own : moduleAddress(own as EncodingModule)));
+      (options.workers === 0 && !check.isA('URL', own) && typeof own === 'object' ? own as EncodingDefinition<any> : moduleAddress(own as EncodingModule)));
     this.runs = runs;
     this.#records = this.runs.map((run) => ({
       ...run, parameters: null, stepsPerSecond: null, losses: [], tests: new Map(), refused: new Map(), failed: null,

@@ -65,7 +65,7 @@ export function permuteRotaryRows<T extends Float32Array | Float64Array | Uint16
   const [from, to] = (['from', 'to'] as const).map((name) => check.choice(name, options[name], ['interleaved', 'half']));
   check.exactly('data', check.numbers('data', data).length, heads * headDim * columns, `[${heads} heads · ${headDim}][${columns}]`);
   // A Buffer of Node is a Uint8Array whose slice() shares its memory.
-  const result = (data instanceof Uint8Array ? new Uint8Array(data) : data.slice()) as T;
+  const result = (check.isA('Uint8Array', data) ? new Uint8Array(data) : data.slice()) as T;
   if (from === to) return result;
   for (let h = 0; h < heads; h++) {
     for (let d = 0; d < rotaryDim; d++) {

@@ -5,6 +5,7 @@ import { Lengthwise } from './engine.js';
 import { LoadError, OutOfMemoryError } from './errors.js';
 import * as check from './check.js';
 import { guarded } from './guard.js';
+import { ownAddress } from './spawn.js';
 import create from './lengthwise.mjs';
 import { sharedMemory, startThreads, type Threads } from './threads.js';
 
@@ -82,7 +83,7 @@ export async function load(options: LoadOptions = {}): Promise<Lengthwise> {
 /** The bare core. */
 export async function loadCore(options: LoadOptions): Promise<Loaded> {
   const { wasmBinary, variant, threads } = await locate(options);
-  const module = wasmBinary instanceof WebAssembly.Module ? wasmBinary : await compile(wasmBinary);
+  const module = isModule(wasmBinary) ? wasmBinary : await compile(wasmBinary);
   const memory = reserve(threads > 1);
   const core = await start(module, memory, threads);
   return { core: guarded(core), variant, module, threads: threads > 1 ? await startThreads(core, module, memory, threads) : undefined };
@@ -100,8 +101,28 @@ export async function locate(options: LoadOptions): Promise<Located> {
     throw new LoadError('simd', "this engine has no relaxed SIMD; load with variant 'simd' or 'auto'");
   }
   const how = { variant, threads: sharedMemory() ? threads : 1 };
-  if (wasmBinary instanceof WebAssembly.Module) return { wasmBinary, ...how };
-  return { wasmBinary: wasmBinary === undefined ? await read(wasmUrl ?? address(variant, how.threads > 1)) : checked(view(wasmBinary)), ...how };
+  if (isModule(wasmBinary)) return { wasmBinary, ...how };
+  if (wasmBinary !== undefined) return { wasmBinary: checked(view(wasmBinary)), ...how };
+  return { wasmBinary: wasmUrl === undefined ? await read(ownFile(variant, how.threads > 1), LEFT_OUT) : await read(wasmUrl), ...how };
+}
+
+const isModule = (value: unknown): value is WebAssembly.Module => check.isA('WebAssembly.Module', value);
+
+const LEFT_OUT = ". Bundlers that do not know new URL(…, import.meta.url) leave the package's files out: copy *.wasm, worker.js, thread.js and shared-*.js " +
+  'of lengthwise/dist beside the bundle, keep the package out of a bundle for a server, or pass wasmUrl or wasmBinary';
+
+/** The package's own file: where a bundler says that it is, or else, for servers, beside this module. */
+function ownFile(variant: Variant, several: boolean): URL {
+  let place: URL;
+  try {
+    place = address(variant, several);
+  } catch (cause) {
+    throw new LoadError('network', 'this script does not know its own address, and so not that of the WebAssembly file; let the bundler write ES modules, or pass wasmUrl or wasmBinary', { cause });
+  }
+  const files = typeof process === 'object' ? process.getBuiltinModule?.('node:fs') : undefined;
+  if (!files || (place.protocol === 'file:' && files.existsSync(place))) return place;
+  const beside = ownAddress(`lengthwise${several ? '-threads' : ''}${variant === 'relaxed' ? '-relaxed' : ''}.wasm`);
+  return beside.protocol === 'file:' && files.existsSync(beside) ? beside : place;
 }
 
 // Literal forms, so that bundlers see which files belong to the package.
@@ -117,14 +138,14 @@ function here(): string {
 }
 
 function view(binary: Uint8Array | ArrayBuffer): Uint8Array {
-  if (binary instanceof Uint8Array) return check.bytes('wasmBinary', binary);
-  if (!(binary instanceof ArrayBuffer)) throw new TypeError(`wasmBinary must be a Uint8Array, an ArrayBuffer or a WebAssembly.Module, not ${check.describe(binary)}`);
-  check.attached('wasmBinary', binary);
-  return check.bytes('wasmBinary', new Uint8Array(binary));
+  if (check.isA('Uint8Array', binary)) return check.bytes('wasmBinary', binary);
+  if (!check.isA('ArrayBuffer', binary)) throw new TypeError(`wasmBinary must be a Uint8Array, an ArrayBuffer or a WebAssembly.Module, not ${check.describe(binary)}`);
+  check.attached('wasmBinary', binary as ArrayBuffer);
+  return check.bytes('wasmBinary', new Uint8Array(binary as ArrayBuffer));
 }
 
 function resolve(url: string | URL): URL {
-  if (!(url instanceof URL)) check.text('wasmUrl', url);
+  if (!check.isA('URL', url)) check.text('wasmUrl', url);
   try {
     return new URL(url, here());
   } catch (cause) {
@@ -132,7 +153,8 @@ function resolve(url: string | URL): URL {
   }
 }
 
-async function read(url: string | URL): Promise<Uint8Array | WebAssembly.Module> {
+/** @param remedy what is added where there is no such file */
+async function read(url: string | URL, remedy = ''): Promise<Uint8Array | WebAssembly.Module> {
   const place = resolve(url);
   // Node's fetch cannot read files. No import() of node:fs: bundlers would look for it, service workers forbid it.
   if (place.protocol === 'file:' && typeof process === 'object' && process.getBuiltinModule) {
@@ -140,7 +162,7 @@ async function read(url: string | URL): Promise<Uint8Array | WebAssembly.Module>
     try {
       bytes = process.getBuiltinModule('node:fs').readFileSync(place); // a pool of threads takes longer to start than the reading
     } catch (cause) {
-      throw new LoadError('network', `the WebAssembly file ${place.pathname} cannot be read`, { cause });
+      throw new LoadError('network', `the WebAssembly file ${place.pathname} cannot be read${remedy}`, { cause });
     }
     return checked(bytes);
   }
@@ -150,7 +172,7 @@ async function read(url: string | URL): Promise<Uint8Array | WebAssembly.Module>
   } catch (cause) {
     throw new LoadError('network', `the WebAssembly file could not be fetched from ${place}`, { cause });
   }
-  if (!response.ok) throw new LoadError('http', `the WebAssembly file at ${place} was answered with status ${response.status}`);
+  if (!response.ok) throw new LoadError('http', `the WebAssembly file at ${place} was answered with status ${response.status}${remedy}`);
   try {
     // Compiled while it comes. Only what is compiled so do browsers keep as machine code, for the next visit.
     if (/^application\/wasm\b/i.test(response.headers.get('content-type') ?? '')) return await WebAssembly.compileStreaming(response);

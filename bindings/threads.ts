@@ -3,6 +3,7 @@
 
 import type { Core } from './core.js';
 import { LoadError } from './errors.js';
+import { browserWorker, notLoaded, ownAddress } from './spawn.js';
 import type { ThreadStart } from './thread.js';
 
 /** Threads that wait for work. */
@@ -46,7 +47,7 @@ export async function startThreads(core: Core, module: WebAssembly.Module, memor
 function startThread(start: ThreadStart): { ready: Promise<void>; terminate: () => void } {
   const node = typeof process === 'object' ? process.getBuiltinModule?.('node:worker_threads') : undefined;
   if (node) {
-    const worker = new node.Worker(new URL('./thread.js', import.meta.url), { workerData: start, execArgv: [] });
+    const worker = new node.Worker(ownAddress('thread.js'), { workerData: start, execArgv: [] });
     const ready = new Promise<void>((resolve, reject) => {
       worker.once('message', () => {
         worker.unref(); // the process ends when nothing else is left to do
@@ -56,10 +57,10 @@ function startThread(start: ThreadStart): { ready: Promise<void>; terminate: () 
     });
     return { ready, terminate: () => void worker.terminate() };
   }
-  const worker = new Worker(new URL('./thread.js', import.meta.url), { type: 'module' });
+  const worker = browserWorker(() => new Worker(new URL('./thread.js', import.meta.url), { type: 'module' }), 'thread.js');
   const ready = new Promise<void>((resolve, reject) => {
     worker.onmessage = () => resolve();
-    worker.onerror = (event) => reject(new Error(event.message || 'its script did not load'));
+    worker.onerror = (event) => reject(new Error(event.message || notLoaded()));
   });
   worker.postMessage(start);
   return { ready, terminate: () => worker.terminate() };

@@ -5,6 +5,7 @@ import { releaseProxy, wrap, type Endpoint, type Remote } from './comlink.mjs';
 import nodeEndpoint from './node-adapter.mjs';
 import { DisposedError } from './errors.js';
 import type { WorkerOptions } from './load.js';
+import { browserWorker, notLoaded, ownAddress } from './spawn.js';
 import type { Workshop } from './workshop.js';
 
 /** A worker that is running, and its end. */
@@ -23,17 +24,17 @@ export function startWorker({ createWorker }: WorkerOptions = {}): Station {
   const node = createWorker || typeof process !== 'object' ? undefined : process.getBuiltinModule?.('node:worker_threads');
   if (node) {
     // Without the flags of the main thread: some, such as --input-type, cannot go with a file.
-    const worker = new node.Worker(new URL('./worker.js', import.meta.url), { execArgv: [] });
+    const worker = new node.Worker(ownAddress('worker.js'), { execArgv: [] });
     const died = new Promise<never>((_, reject) => {
       worker.on('error', reject);
       worker.on('exit', (code) => reject(new Error(`the worker ended with code ${code}`)));
     });
     return station(nodeEndpoint(worker), died, () => void worker.terminate());
   }
-  const worker = createWorker ? createWorker() : new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
+  const worker = createWorker ? createWorker() : browserWorker(() => new Worker(new URL('./worker.js', import.meta.url), { type: 'module' }), 'worker.js');
   if (createWorker) check.capable('the result of createWorker', worker ?? null, 'a Worker', 'postMessage', 'addEventListener', 'terminate');
   const died = new Promise<never>((_, reject) => {
-    worker.onerror = (event) => reject(new Error(`the worker could not run: ${event.message || 'its script did not load'}`));
+    worker.onerror = (event) => reject(new Error(`the worker could not run: ${event.message || notLoaded()}`));
   });
   return station(worker, died, () => worker.terminate());
 }

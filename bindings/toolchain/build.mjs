@@ -183,6 +183,11 @@ async function bundleEntries() {
   for (const name of readdirSync(at('dist'))) if (/^shared-.*\.js$/.test(name)) rmSync(at('dist', name));
   await run(bin('esbuild'), [...entries, '--bundle', '--splitting', '--format=esm', '--platform=neutral', '--target=es2022', `--outdir=${at('dist')}`,
     '--allow-overwrite', '--chunk-names=shared-[hash]', '--minify-whitespace', '--minify-syntax', '--external:node:*', '--log-level=warning'], { cwd: project });
+  // Without white space it also leaves out what tells bundlers that an address is known only when the program runs.
+  for (const name of readdirSync(at('dist')).filter((file) => /^(index|remote|worker|shared-.*)\.js$/.test(file))) {
+    const text = readFileSync(at('dist', name), 'utf8'), told = text.replace(/\bimport\((\w+)\)/g, 'import(/* webpackIgnore: true */ /* @vite-ignore */ $1)');
+    if (told !== text) writeFileSync(at('dist', name), told);
+  }
 }
 
 async function buildPage() {

@@ -62,13 +62,15 @@ const SCRIPTS = {
 };
 const MINE = `export default { name: 'mine', bias: (head, distance) => -distance / 256 };`; // ALiBi of one head
 const SERVICE = `import { load } from '/dist/index.js';
+  import { load as remote } from '/dist/remote.js';
   addEventListener('install', () => skipWaiting());
   addEventListener('message', async (event) => {
     const lw = await load({ wasmBinary: await (await fetch('/dist/lengthwise.wasm')).arrayBuffer() });
-    event.source.postMessage([...${ROTATE}]);
+    const fault = await remote().catch((error) => error.message);
+    event.source.postMessage({ rotated: [...${ROTATE}], fault });
   });`;
 
-let server, base;
+let server, base, elsewhere, far;
 before(async () => {
   server = createServer((request, response) => {
     const { pathname, searchParams } = new URL(request.url, 'http://x');
@@ -77,6 +79,7 @@ before(async () => {
     const send = (type, body) => response.writeHead(200, {
       'content-type': type, 'content-security-policy': asks('bare') ? NO_WASM : asks('data') ? WITH_DATA : POLICY,
       // Workers of an isolated page must say so too; to others it makes no difference.
+      'access-control-allow-origin': '*',
       ...(pathname !== '/page.html' || asks('isolated') ? { 'cross-origin-opener-policy': 'same-origin', 'cross-origin-embedder-policy': 'require-corp' } : {}),
     }).end(body);
     if (pathname === '/page.html') return send('text/html', `<!doctype html><script type="module" src="/script.js?${searchParams}"></script>`);
@@ -89,14 +92,23 @@ before(async () => {
   });
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
   base = `http://127.0.0.1:${server.address().port}/page.html`;
+  // Pages of another origin, which take the package from the first as from a CDN.
+  elsewhere = createServer((request, response) => {
+    const { pathname, searchParams } = new URL(request.url, 'http://x'), isolated = { 'cross-origin-opener-policy': 'same-origin', 'cross-origin-embedder-policy': 'require-corp' };
+    const run = searchParams.get('run'), page = pathname === '/page.html';
+    response.writeHead(200, { 'content-type': page ? 'text/html' : 'text/javascript', ...(searchParams.has('isolated') ? isolated : {}) });
+    response.end(page ? `<!doctype html><script type="module" src="/script.js?${searchParams}"></script>` : SCRIPTS[run]?.replaceAll("'/dist/", `'${new URL('/dist/', base)}`));
+  });
+  await new Promise((resolve) => elsewhere.listen(0, '127.0.0.1', resolve));
+  far = `http://127.0.0.1:${elsewhere.address().port}/page.html`;
 });
-after(() => server.close());
+after(() => { server.close(); elsewhere.close(); });
 
 for (const browser of browsers()) {
   test(browser.name, { skip: browser.skip }, async (t) => {
     const page = await browser.open(`${base}?run=rotate`);
-    const result = async (query) => {
-      await page.goto(`${base}?run=${query}`);
+    const result = async (query, from = base) => {
+      await page.goto(`${from}?run=${query}`);
       await page.waitFor(() => document.title !== '', { timeout: 120_000 });
       return JSON.parse(await page.evaluate(() => document.title));
     };
@@ -130,6 +142,12 @@ for (const browser of browsers()) {
           for (const losses of found.losses) assert.deepEqual(losses, found.losses[0]);
         }
       });
+      await t.test('from another origin, workers and threads too', async () => {
+        assert.equal(await result('worker', far), 5);
+        assert.deepEqual(await result('experiment', far), [4, 4]);
+        const found = await result('threads&isolated', far);
+        assert.deepEqual(found.threads, found.isolated ? [1, 2, 2] : [1, 1, 1], JSON.stringify(found));
+      });
       await t.test('an encoding as text needs data: in the policy', async () => {
         const { name, message } = await result('text');
         assert.equal(name, 'EncodingError', message);
@@ -137,9 +155,10 @@ for (const browser of browsers()) {
         assert.equal(await result('text&data'), 'registered');
       });
       await t.test('in a service worker (microsoft/onnxruntime#20876)', async (own) => {
-        const rotated = await result('service');
-        if (rotated === null) return own.skip('this browser has no module service workers');
-        close(rotated, HALF);
+        const found = await result('service');
+        if (found === null) return own.skip('this browser has no module service workers');
+        close(found.rotated, HALF);
+        assert.match(found.fault, /there are no workers here, as in a service worker; allowed: /);
       });
       await t.test('stories260K', { skip: existsSync(new URL('stories260K.bin', stories)) ? false : '../shared/models has no stories260K.bin' }, async () => {
         const { same, furthest, window } = await result('stories');

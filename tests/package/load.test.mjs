@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { after, before, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { createContext, runInContext } from 'node:vm';
 import { load, LoadError } from '../../dist/index.js';
 
 const wasm = readFileSync(new URL('../../dist/lengthwise.wasm', import.meta.url));
@@ -47,6 +48,19 @@ test('the file beside the module, an address, bytes, an ArrayBuffer, a compiled 
     { wasmBinary: (await load({ variant: 'simd' })).module, variant: 'simd' },
   ];
   for (const way of ways) assert.equal((await load(way)).encodings().length, first.encodings().length);
+});
+
+test('objects of another realm, as of a frame or under jsdom', async () => {
+  const context = createContext({ wasm, WebAssembly, URL });
+  const foreign = runInContext('({ bytes: Uint8Array.from(wasm), buffer: Uint8Array.from(wasm).buffer, floats: Float32Array.of(1, 2), big: BigInt64Array.of(1n), view: new DataView(new ArrayBuffer(8)) })', context);
+  assert.ok(!(foreign.bytes instanceof Uint8Array));
+  for (const wasmBinary of [foreign.bytes, foreign.buffer]) assert.ok((await load({ wasmBinary })).encodings().length > 0);
+  const lw = await load(), model = lw.model({ width: 8, heads: 1, layers: 1 });
+  const file = model.save(), moved = runInContext('(file) => Uint8Array.from(file)', context)(file);
+  assert.deepEqual(lw.loadModel(moved).logits([1, 2]), model.logits([1, 2]));
+  const rope = lw.encoding('rope', { heads: 1, headDim: 2 });
+  assert.equal(rope.rotate(foreign.floats, 3, { inPlace: true }), foreign.floats);
+  for (const wrong of [foreign.big, foreign.view]) assert.throws(() => rope.rotate(wrong, 0), /^TypeError: x must be an array of numbers/);
 });
 
 test('what a server calls WebAssembly is compiled while it comes: only that do browsers keep compiled', async (t) => {

@@ -1,7 +1,7 @@
 // The tarball that users get, installed in an empty folder.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -110,7 +110,37 @@ test('a bundler finds all its files', async () => {
   const { output } = await build({ root: home, configFile: false, logLevel: 'silent', build: { write: false } });
   const names = output.map((file) => file.fileName.replace(/-[\w-]{8}\./, '.'));
   const files = ['', '-relaxed', '-threads', '-threads-relaxed'].map((variant) => `assets/lengthwise${variant}.wasm`);
-  for (const name of [...files, 'assets/worker.js', 'assets/thread.js']) assert.ok(names.includes(name), `${name} in ${names}`);
+  for (const name of [...files, 'assets/worker.js', 'assets/thread.js']) assert.equal(names.filter((each) => each === name).length, 1, `${name} in ${names}`);
+});
+
+test('bundlers are told to leave alone what is imported from addresses known only later', () => {
+  const scripts = readdirSync(join(installed, 'dist')).filter((file) => file.endsWith('.js')).map((file) => readFileSync(join(installed, 'dist', file), 'utf8')).join('\n');
+  const imports = [...scripts.matchAll(/\bimport\((?!["'])[^)]+\)/g)].map(([text]) => text).filter((text) => !/import\(new URL/.test(text));
+  assert.ok(imports.length >= 1);
+  for (const text of imports) assert.match(text, /^import\(\/\* ?webpackIgnore: ?true ?\*\/ ?\/\* ?@vite-ignore ?\*\/ ?\w+\)$/);
+});
+
+test('without exports, as Parcel and older TypeScript look for it, the package is found', () => {
+  const { main, types } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'));
+  for (const file of [main, types]) assert.ok(existsSync(join(installed, file)), file);
+});
+
+// In bundles for servers: what becomes of `new URL('./lengthwise.wasm', import.meta.url)`, and where the bundle lies.
+for (const [what, folder, change, said] of [
+  ['an address of the site, as in Next, is no file: the package\'s own is taken', join(installed, 'dist'), (text) => text.replace(/new URL\("\.\/(lengthwise[\w-]*\.wasm)",\s*import\.meta\.url\)/g, 'new URL("/_next/static/$1","file:///")'), /^true$/],
+  ['no address at all', home, (text) => text.replaceAll('import.meta.url', 'undefined'), /^network this script does not know its own address/],
+  ['a file that was not copied', home, (text) => text, /^network the WebAssembly file \S+ cannot be read\. Bundlers .*: copy \*\.wasm, worker\.js, thread\.js and shared-\*\.js .*, or pass wasmUrl or wasmBinary$/],
+]) test(`a bundle for a server: ${what}`, async () => {
+  const { build } = await import('esbuild');
+  const contents = "import { load } from 'lengthwise'; console.log(await load().then((lw) => lw.encodings().length > 0, ({ code, message }) => code + ' ' + message));";
+  const { outputFiles } = await build({ stdin: { contents, resolveDir: home }, bundle: true, platform: 'node', format: 'esm', target: 'node20', write: false, logLevel: 'silent' });
+  const script = join(folder, 'bundled.mjs');
+  writeFileSync(script, change(outputFiles[0].text));
+  try {
+    assert.match(execFileSync(process.execPath, [script], { encoding: 'utf8' }).trim(), said);
+  } finally {
+    rmSync(script);
+  }
 });
 
 test('a development server of Vite finds the WebAssembly, given one line (vitejs/vite#15929)', async () => {
