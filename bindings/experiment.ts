@@ -286,7 +286,7 @@ function textOf({ task = 'text', text }: ExperimentOptions): TextSplit | undefin
 }
 
 function defaultWorkers(): number {
-  const cores = typeof navigator === 'object' ? navigator.hardwareConcurrency : process.getBuiltinModule('node:os').availableParallelism();
+  const cores = typeof navigator === 'object' ? navigator.hardwareConcurrency : globalThis.process?.getBuiltinModule('node:os').availableParallelism();
   return Math.max((cores || 2) - 1, 1);
 }
 

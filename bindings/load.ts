@@ -5,7 +5,7 @@ import { Lengthwise } from './engine.js';
 import { LoadError, OutOfMemoryError } from './errors.js';
 import * as check from './check.js';
 import { guarded } from './guard.js';
-import { ownAddress } from './spawn.js';
+import { leftOut, ownAddress } from './spawn.js';
 import create from './lengthwise.mjs';
 import { sharedMemory, startThreads, type Threads } from './threads.js';
 
@@ -103,13 +103,10 @@ export async function locate(options: LoadOptions): Promise<Located> {
   const how = { variant, threads: sharedMemory() ? threads : 1 };
   if (isModule(wasmBinary)) return { wasmBinary, ...how };
   if (wasmBinary !== undefined) return { wasmBinary: checked(view(wasmBinary)), ...how };
-  return { wasmBinary: wasmUrl === undefined ? await read(ownFile(variant, how.threads > 1), LEFT_OUT) : await read(wasmUrl), ...how };
+  return { wasmBinary: wasmUrl === undefined ? await read(ownFile(variant, how.threads > 1), `. ${leftOut}, or pass wasmUrl or wasmBinary`) : await read(wasmUrl), ...how };
 }
 
 const isModule = (value: unknown): value is WebAssembly.Module => check.isA('WebAssembly.Module', value);
-
-const LEFT_OUT = ". Bundlers that do not know new URL(…, import.meta.url) leave the package's files out: copy *.wasm, worker.js, thread.js and shared-*.js " +
-  'of lengthwise/dist beside the bundle, keep the package out of a bundle for a server, or pass wasmUrl or wasmBinary';
 
 /** The package's own file: where a bundler says that it is, or else, for servers, beside this module. */
 function ownFile(variant: Variant, several: boolean): URL {
@@ -119,7 +116,7 @@ function ownFile(variant: Variant, several: boolean): URL {
   } catch (cause) {
     throw new LoadError('network', 'this script does not know its own address, and so not that of the WebAssembly file; let the bundler write ES modules, or pass wasmUrl or wasmBinary', { cause });
   }
-  const files = typeof process === 'object' ? process.getBuiltinModule?.('node:fs') : undefined;
+  const files = globalThis.process?.getBuiltinModule?.('node:fs');
   if (!files || (place.protocol === 'file:' && files.existsSync(place))) return place;
   const beside = ownAddress(`lengthwise${several ? '-threads' : ''}${variant === 'relaxed' ? '-relaxed' : ''}.wasm`);
   return beside.protocol === 'file:' && files.existsSync(beside) ? beside : place;
@@ -134,7 +131,7 @@ function address(variant: Variant, several: boolean): URL {
 /** What relative addresses of callers are relative to: the page, or the working directory. */
 function here(): string {
   const { document, location } = globalThis as { document?: Document; location?: Location };
-  return document?.baseURI ?? location?.href ?? `file://${process.cwd()}/`;
+  return document?.baseURI ?? location?.href ?? `file://${globalThis.process?.cwd()}/`;
 }
 
 function view(binary: Uint8Array | ArrayBuffer): Uint8Array {
@@ -157,10 +154,11 @@ function resolve(url: string | URL): URL {
 async function read(url: string | URL, remedy = ''): Promise<Uint8Array | WebAssembly.Module> {
   const place = resolve(url);
   // Node's fetch cannot read files. No import() of node:fs: bundlers would look for it, service workers forbid it.
-  if (place.protocol === 'file:' && typeof process === 'object' && process.getBuiltinModule) {
+  const files = globalThis.process?.getBuiltinModule?.('node:fs');
+  if (place.protocol === 'file:' && files) {
     let bytes: Uint8Array;
     try {
-      bytes = process.getBuiltinModule('node:fs').readFileSync(place); // a pool of threads takes longer to start than the reading
+      bytes = files.readFileSync(place); // a pool of threads takes longer to start than the reading
     } catch (cause) {
       throw new LoadError('network', `the WebAssembly file ${place.pathname} cannot be read${remedy}`, { cause });
     }

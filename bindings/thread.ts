@@ -29,6 +29,6 @@ function serve({ module, memory, stack, entry, fault, thread }: ThreadStart, rea
   }
 }
 
-const node = typeof process === 'object' ? process.getBuiltinModule?.('node:worker_threads') : undefined;
+const node = globalThis.process?.getBuiltinModule?.('node:worker_threads');
 if (node?.parentPort) serve(node.workerData, () => node.parentPort!.postMessage('ready'));
 else globalThis.onmessage = ({ data }: MessageEvent<ThreadStart>) => serve(data, () => (globalThis as unknown as { postMessage(message: string): void }).postMessage('ready'));

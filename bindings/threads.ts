@@ -3,7 +3,7 @@
 
 import type { Core } from './core.js';
 import { LoadError } from './errors.js';
-import { browserWorker, notLoaded, ownAddress } from './spawn.js';
+import { browserWorker, notLoaded, ownScript } from './spawn.js';
 import type { ThreadStart } from './thread.js';
 
 /** Threads that wait for work. */
@@ -45,9 +45,9 @@ export async function startThreads(core: Core, module: WebAssembly.Module, memor
 }
 
 function startThread(start: ThreadStart): { ready: Promise<void>; terminate: () => void } {
-  const node = typeof process === 'object' ? process.getBuiltinModule?.('node:worker_threads') : undefined;
+  const node = globalThis.process?.getBuiltinModule?.('node:worker_threads');
   if (node) {
-    const worker = new node.Worker(ownAddress('thread.js'), { workerData: start, execArgv: [] });
+    const worker = new node.Worker(ownScript('thread.js'), { workerData: start, execArgv: [] });
     const ready = new Promise<void>((resolve, reject) => {
       worker.once('message', () => {
         worker.unref(); // the process ends when nothing else is left to do

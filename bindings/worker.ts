@@ -4,5 +4,5 @@ import { expose, type Endpoint } from './comlink.mjs';
 import nodeEndpoint from './node-adapter.mjs';
 import { Workshop } from './workshop.js';
 
-const node = typeof process === 'object' ? process.getBuiltinModule?.('node:worker_threads') : undefined;
+const node = globalThis.process?.getBuiltinModule?.('node:worker_threads');
 expose(new Workshop(), node?.parentPort ? nodeEndpoint(node.parentPort) : (globalThis as unknown as Endpoint));

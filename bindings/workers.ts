@@ -5,7 +5,7 @@ import { releaseProxy, wrap, type Endpoint, type Remote } from './comlink.mjs';
 import nodeEndpoint from './node-adapter.mjs';
 import { DisposedError } from './errors.js';
 import type { WorkerOptions } from './load.js';
-import { browserWorker, notLoaded, ownAddress } from './spawn.js';
+import { browserWorker, notLoaded, ownScript } from './spawn.js';
 import type { Workshop } from './workshop.js';
 
 /** A worker that is running, and its end. */
@@ -21,10 +21,10 @@ export interface Station {
 /** Starts a worker. */
 export function startWorker({ createWorker }: WorkerOptions = {}): Station {
   check.callback('createWorker', createWorker);
-  const node = createWorker || typeof process !== 'object' ? undefined : process.getBuiltinModule?.('node:worker_threads');
+  const node = createWorker ? undefined : globalThis.process?.getBuiltinModule?.('node:worker_threads');
   if (node) {
     // Without the flags of the main thread: some, such as --input-type, cannot go with a file.
-    const worker = new node.Worker(ownAddress('worker.js'), { execArgv: [] });
+    const worker = new node.Worker(ownScript('worker.js'), { execArgv: [] });
     const died = new Promise<never>((_, reject) => {
       worker.on('error', reject);
       worker.on('exit', (code) => reject(new Error(`the worker ended with code ${code}`)));
@@ -34,7 +34,7 @@ export function startWorker({ createWorker }: WorkerOptions = {}): Station {
   const worker = createWorker ? createWorker() : browserWorker(() => new Worker(new URL('./worker.js', import.meta.url), { type: 'module' }), 'worker.js');
   if (createWorker) check.capable('the result of createWorker', worker ?? null, 'a Worker', 'postMessage', 'addEventListener', 'terminate');
   const died = new Promise<never>((_, reject) => {
-    worker.onerror = (event) => reject(new Error(`the worker could not run: ${event.message || notLoaded()}`));
+    worker.onerror = (event) => reject(new Error(`the worker could not run: ${event.message || notLoaded('; createWorker may say where it is')}`));
   });
   return station(worker, died, () => worker.terminate());
 }

@@ -122,7 +122,7 @@ async function buildModules() {
   if (loaders.size > 1) throw new Problem('lengthwise.mjs differs between the modules: one cannot start all.');
   // Nobody looks into what Emscripten wrote: half the letters, a millisecond less until it is read.
   const loader = join(simd, 'lengthwise.min.mjs');
-  await run(bin('esbuild'), [join(simd, 'lengthwise.mjs'), '--minify', `--outfile=${loader}`, '--log-level=warning'], { cwd: project });
+  await run(bin('esbuild'), [join(simd, 'lengthwise.mjs'), '--minify', '--define:process=globalThis.process', `--outfile=${loader}`, '--log-level=warning'], { cwd: project });
   copyChanged(loader, at('dist/lengthwise.mjs'));
   for (const [name, folder] of Object.entries(built)) copyChanged(join(folder, 'lengthwise.wasm'), at(`dist/lengthwise${name}.wasm`));
 }

@@ -143,6 +143,26 @@ for (const [what, folder, change, said] of [
   }
 });
 
+test('a bundle for a server: scripts of workers that were not copied', async () => {
+  const { build } = await import('esbuild');
+  const contents = `import { experiment, load } from 'lengthwise'; import { load as remote } from 'lengthwise/worker';
+    const wasm = { wasmBinary: process.getBuiltinModule('node:fs').readFileSync(${JSON.stringify(join(installed, 'dist/lengthwise.wasm'))}) };
+    const several = { wasmBinary: process.getBuiltinModule('node:fs').readFileSync(${JSON.stringify(join(installed, 'dist/lengthwise-threads.wasm'))}), threads: 2 };
+    for (const job of [() => remote(wasm), () => load(several), () => experiment({ encodings: ['rope'], task: 'copy', workers: 1, ...wasm }).finished]) console.log(await job().then(() => 'works', ({ message }) => message));`;
+  const { outputFiles } = await build({ stdin: { contents, resolveDir: home }, bundle: true, platform: 'node', format: 'esm', target: 'node20', write: false, logLevel: 'silent' });
+  writeFileSync(join(home, 'bundled.mjs'), outputFiles[0].text);
+  const said = execFileSync(process.execPath, ['bundled.mjs'], { cwd: home, encoding: 'utf8' }).trim().split('\n');
+  said.forEach((line, i) => assert.match(line, new RegExp(`/${i === 1 ? 'thread' : 'worker'}\\.js is not there\\. Bundlers .* keep the package out of a bundle for a server$`)));
+  assert.equal(said.length, 3);
+});
+
+test('no bare process, for which Parcel brings a stand-in', () => {
+  for (const file of readdirSync(join(installed, 'dist')).filter((name) => /^(index|remote|worker|thread|shared-.*)\.js$/.test(name))) {
+    const text = readFileSync(join(installed, 'dist', file), 'utf8').replace(/(["'`])(?:\\.|(?!\1)[^\\])*\1/g, '""');
+    assert.deepEqual(text.match(/(?<![\w$.])process\s*[.?[][^;]{0,40}/g), null, file);
+  }
+});
+
 test('a development server of Vite finds the WebAssembly, given one line (vitejs/vite#15929)', async () => {
   const { createServer } = await import('vite');
   const server = await createServer({
