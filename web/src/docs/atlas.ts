@@ -1,7 +1,7 @@
 import { css, html, nothing, svg } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import { stretches, type Stretch, type Stretched } from 'virtual:stretch-records';
-import { base } from '../theme.ts';
+import { base, doors } from '../theme.ts';
 import { Localised } from '../localised.ts';
 import { logTicks } from '../charts/chart.ts';
 import { shortTitle } from '../dress.ts';
@@ -23,6 +23,7 @@ export class Atlas extends Localised {
     .bar button[aria-pressed=true] { color: var(--lw-ink); border-color: var(--lw-ink); }
     .key { display: flex; flex-wrap: wrap; gap: 2px 16px; font-size: 12px; color: var(--lw-muted); }
     .key svg { width: 14px; height: 14px; vertical-align: -2px; }
+    .key .door i { display: inline-block; width: 8px; height: 8px; margin-right: 5px; background: var(--hue); border-radius: 50%; }
     ol { list-style: none; margin: 0; padding: 0; }
     li, .scale { display: grid; grid-template-columns: minmax(150px, 230px) minmax(0, 1fr) 108px; gap: 0 14px; align-items: center; }
     li:hover { background: var(--lw-shade); }
@@ -63,7 +64,8 @@ export class Atlas extends Localised {
       <p class="quiet">${words.lead(rows.length)}</p>
       <div class="bar">${stretches.length > 1 ? html`<span>${t.task}:</span>${stretches.map((s) => pick(t.tasks[s.task], s === stretch, () => { this.task = s.task; }))}` : nothing}
         <span>${words.orderBy}:</span>${pick(words.at(longest), this.order === 'longest', () => { this.order = 'longest'; })}${pick(words.at(trainLength), this.order === 'trained', () => { this.order = 'trained'; })}</div>
-      <div class="key"><span>${task === 'text' ? t.perplexityAxis : t.accuracyAxis}</span><span>${dot(4.2, 'trained')} ${t.trained(trainLength)}</span><span>${dot(2)} ${testLengths.slice(1, -1).join(', ')}</span><span>${dot(4.6)} ${longest}</span></div>
+      <div class="key"><span>${task === 'text' ? t.perplexityAxis : t.accuracyAxis}</span><span>${dot(4.2, 'trained')} ${t.trained(trainLength)}</span><span>${dot(2)} ${testLengths.slice(1, -1).join(', ')}</span><span>${dot(4.6)} ${longest}</span>
+        ${doors.filter((door) => rows.some(({ descriptor }) => descriptor.doors[0] === door)).map((door) => html`<span class="door" style="--hue: var(--lw-${door})"><i></i>${t.door[door]}</span>`)}</div>
       <div class="scale" aria-hidden="true"><div>${at.ticks.map((tick) => html`<span style="left: ${at(tick)}%">${task === 'text' ? tick : `${100 * tick} %`}</span>`)}</div></div>
       <ol>${rows.map((row) => this.row(stretch, row, at))}</ol>
       <small>${protocol(t, stretch)}</small></section>`;

@@ -26,14 +26,17 @@ export function protocol(t: Localised['t'], { task, steps, trainLength, seeds, c
 @customElement('lengthwise-measured')
 export class Measured extends Localised {
   static override styles = [base, css`
-    .figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 380px), 1fr)); gap: 28px 40px; }
-    figure { min-width: 0; break-inside: avoid; }
+    .figures { display: grid; gap: 28px; }
+    figure { min-width: 0; break-inside: avoid; display: grid; grid-template-columns: minmax(0, 460px) minmax(0, 1fr); gap: 0 36px; align-items: start; }
+    h3 { grid-column: 1 / -1; }
+    @media (max-width: 1100px) { figure { grid-template-columns: minmax(0, 1fr); } }
     svg { display: block; font: 12px var(--lw-sans); font-variant-numeric: tabular-nums; overflow: visible; max-width: 100%; }
-    table { border-collapse: collapse; margin-top: 4px; font-size: 12px; }
-    th, td { text-align: right; font-weight: 400; padding: 2px 14px 2px 0; white-space: nowrap; }
-    th:first-child { text-align: left; }
+    table { border-collapse: collapse; margin: 22px 0 4px; font-size: 12px; }
+    th, td { text-align: right; font-weight: 400; padding: 2px 0 2px 18px; white-space: nowrap; vertical-align: bottom; }
+    thead th { white-space: normal; }
+    th:first-child { text-align: left; padding-left: 0; }
     thead th { color: var(--lw-muted); border-bottom: 1px solid var(--lw-line); }
-    .own { font-weight: 600; }
+    thead .own { font-weight: 600; color: var(--lw-ink); }
     .scroll { overflow-x: auto; }
     small { display: block; margin-top: 8px; max-width: 78ch; color: var(--lw-muted); }
     code { font-size: 11px; }
@@ -60,10 +63,10 @@ export class Measured extends Localised {
     return html`<figure aria-label="${t.tasks[task]}: ${axis}">
       <h3>${t.tasks[task]}: ${axis}</h3>
       <div aria-hidden="true">${this.width ? this.plot(stretch, specs, name) : nothing}</div>
-      <div class="scroll"><table><thead><tr><th>${t.testLength}</th>${testLengths.map((n) => html`<th>${n}</th>`)}</tr></thead>
-        <tbody>${specs.map((spec) => html`<tr class=${spec === own ? 'own' : ''}><th scope="row">${name(spec)}</th>${encodings[spec]!.tests.map(cell)}</tr>`)}</tbody></table></div>
+      <div><div class="scroll" tabindex="0" role="region" aria-label=${t.docs.measured.numbers}><table><thead><tr><th scope="col">${t.testLength}</th>${specs.map((spec) => html`<th scope="col" class=${spec === own ? 'own' : ''}>${name(spec)}</th>`)}</tr></thead>
+        <tbody>${testLengths.map((length, i) => html`<tr><th scope="row">${length}</th>${specs.map((spec) => cell(encodings[spec]!.tests[i]!))}</tr>`)}</tbody></table></div>
       ${refused ? html`<small>${refused}</small>` : nothing}
-      <small>${protocol(t, stretch)}</small></figure>`;
+      <small>${protocol(t, stretch)}</small></div></figure>`;
   }
 
   private plot({ task, encodings, trainLength, testLengths }: Stretch, specs: string[], name: (spec: string) => string) {

@@ -114,7 +114,7 @@ export const en = {
       heading: 'Past its trained length, measured', as: 'Trained and tested as',
       title: (trained: number, longest: number) => `Trained on ${trained}, tested on ${longest}: all of them`,
       lead: (n: number) => `${n} encodings, each in tiny transformers that were trained with it on short texts, then tested on longer ones. Measured, not computed in this page: training takes minutes, which the lab does as you watch.`,
-      orderBy: 'Best first', at: (length: number) => `at ${length} tokens`,
+      numbers: 'The measured numbers', orderBy: 'Best first', at: (length: number) => `at ${length} tokens`,
       protocol: (task: string, steps: number, batch: number, length: number, seeds: number) =>
         `Task: ${task}. Width 64, 2 layers, 4 heads; ${steps} steps of ${batch} sequences of ${length}; mean ± standard deviation of ${seeds} seeds. Tiny models, little training: orderings carry over better than numbers do.`,
     },

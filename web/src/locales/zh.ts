@@ -110,7 +110,7 @@ export const zh: Strings = {
       heading: '超出训练长度后的实测', as: '训练与测试所用的写法：',
       title: (trained, longest) => `训练长度 ${trained}，测试长度 ${longest}：全部编码`,
       lead: (n) => `${n} 种编码：各自训练一批微型 Transformer，只看短文本，再在更长的文本上测试。这些是预先测得的结果，不在本页计算；训练要几分钟，可以在实验页看着它进行。`,
-      orderBy: '排序', at: (length) => `按 ${length} 个词元处的结果`,
+      numbers: '实测数据', orderBy: '排序', at: (length) => `按 ${length} 个词元处的结果`,
       protocol: (task, steps, batch, length, seeds) =>
         `任务：${task}。宽 64，2 层，4 个头；训练 ${steps} 步，每步 ${batch} 条长 ${length} 的序列；${seeds} 个随机种子的均值 ± 标准差。模型小、训练少：排名比数值更可信。`,
     },
