@@ -13,7 +13,7 @@ import { checkSplit, splitText, type TextSplit } from './text.js';
 import { startWorker, type Station } from './workers.js';
 
 export interface ExperimentOptions extends LoadOptions, WorkerOptions {
-  /** The encodings to compare; each gives `seeds` runs. 'rope>yarn:factor=4' is trained with the one and tested with the other ({@link Model.withEncoding}). */
+  /** The encodings to compare; each gives `seeds` runs. 'rope>yarn:factor=4' is trained with the one and tested with the other ({@link Model.withEncoding}); what is written alike before the > is trained once. */
   encodings: readonly EncodingSpec[];
   /**
    * Encodings of your own, which `encodings` may then name. For workers: the URL or the text of a module (see
@@ -193,7 +193,7 @@ export class Experiment {
       await Promise.race([died, bench instanceof Bench ? bench.perform(plan, emit) : bench.perform(plan, proxy(emit))]);
     } catch (error) {
       const { message } = revive(error);
-      for (const { run } of plan.runs) emit({ type: 'failed', run, message });
+      for (const { run } of plan.runs) if (this.#records[run]!.stepsPerSecond === null) emit({ type: 'failed', run, message });
     }
   }
 
@@ -233,13 +233,18 @@ function planned(options: ExperimentOptions): { runs: Experiment['runs']; plans:
   if (encodings.length === 0) throw new TypeError('encodings is empty; it must have at least one encoding');
   const specs = [...new Set((encodings as readonly EncodingSpec[]).map(specText))];
   const seeds = seedsOf(options.seeds ?? 1);
-  // Seed by seed, so that a first picture of all encodings is there early. Who is trained alike is trained once.
+  for (const spec of specs) {
+    const sides = spec.split('>');
+    if (sides.length > 2) throw new RangeError(`encodings has '${check.shorten(spec)}'; allowed: one >, trained with what stands before it, tested with what stands behind`);
+    if (sides.length === 2 && sides.some((side) => !side.trim())) throw new RangeError(`encodings has '${check.shorten(spec)}'; allowed: an encoding on each side of >`);
+  }
+  // Seed by seed, so that a first picture of all encodings is there early. What is written alike is trained once.
   const runs = seeds.flatMap((seed) => specs.map((encoding) => Object.freeze({ encoding, seed })));
   const plans = new Map<string, RunPlan>();
   runs.forEach(({ encoding, seed }, run) => {
-    const [first, ...rest] = encoding.split('>'), trained = first!.trim(), key = `${seed} ${trained}`;
+    const [first, tested = null] = encoding.split('>'), trained = first!.trim(), key = `${seed} ${trained}`;
     if (!plans.has(key)) plans.set(key, { ...common, encoding: trained, seed, runs: [] });
-    plans.get(key)!.runs.push({ run, tested: rest.length ? rest.join('>') : null });
+    plans.get(key)!.runs.push({ run, tested });
   });
   return { runs, plans: [...plans.values()] };
 }

@@ -103,7 +103,8 @@ export async function locate(options: LoadOptions): Promise<Located> {
   const how = { variant, threads: sharedMemory() ? threads : 1 };
   if (isModule(wasmBinary)) return { wasmBinary, ...how };
   if (wasmBinary !== undefined) return { wasmBinary: checked(view(wasmBinary)), ...how };
-  return { wasmBinary: wasmUrl === undefined ? await read(ownFile(variant, how.threads > 1), `. ${leftOut}, or pass wasmUrl or wasmBinary`) : await read(wasmUrl), ...how };
+  if (wasmUrl !== undefined && wasmUrl !== null) return { wasmBinary: await read(wasmUrl), ...how };
+  return { wasmBinary: await read(ownFile(variant, how.threads > 1), `. ${leftOut}, or pass wasmUrl or wasmBinary`), ...how };
 }
 
 const isModule = (value: unknown): value is WebAssembly.Module => check.isA('WebAssembly.Module', value);

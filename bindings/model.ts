@@ -77,7 +77,8 @@ export class Model extends Handle<NativeModel> {
   /**
    * A model with the same weights and another encoding: what it does past its trained length with YaRN, with grouped
    * numbers, with a window, that it was not trained with. It is a model of its own, to be trained further or disposed of.
-   * @param encoding may learn only what this model has learned (the same names and shapes).
+   * @param encoding as a whole: options such as `base` and `pairing` are not inherited. It may learn only what this model
+   * has learned, in the same layer or for all.
    * @throws RangeError for an encoding that learns something else, and for quantized models
    */
   withEncoding(encoding: NonNullable<ModelConfig['encoding']>): Model {

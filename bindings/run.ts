@@ -126,10 +126,12 @@ export class Bench {
       for (const each of plan.runs) await emit({ type: 'start', run: each.run, parameters: run.parameterCount() });
       const training = await this.#train(run, plan, emit);
       if (this.#cancelled) return;
-      await this.#test(run, plan, plan.steps, emit);
       const stepsPerSecond = training > 0 ? (plan.steps / training) * 1000 : 0;
-      const seconds = (performance.now() - started) / 1000;
-      for (const each of plan.runs) await emit({ type: 'end', run: each.run, seconds, stepsPerSecond });
+      for (const each of plan.runs) {
+        await this.#test(run, plan, each, plan.steps, emit);
+        if (this.#cancelled) return;
+        await emit({ type: 'end', run: each.run, seconds: (performance.now() - started) / 1000, stepsPerSecond });
+      }
     } finally {
       run.delete();
     }
@@ -166,16 +168,16 @@ export class Bench {
         const losses = readFloats(this.#core!, run.losses() + 4 * told, step - told);
         const stepsPerSecond = ((step - told) / (spent - toldAt)) * 1000;
         [told, toldAt] = [step, spent];
-        for (const each of plan.runs) await emit({ type: 'train', run: each.run, step, steps: plan.steps, losses, stepsPerSecond });
+        for (const each of plan.runs) await emit({ type: 'train', run: each.run, step, steps: plan.steps, losses: losses.slice(), stepsPerSecond });
       }
-      if (testing) await this.#test(run, plan, step, emit);
+      if (testing) for (const each of plan.runs) await this.#test(run, plan, each, step, emit);
       await this.#turn();
     }
     return spent;
   }
 
-  async #test(run: NativeRun, plan: RunPlan, step: number, emit: Emit): Promise<void> {
-    for (const { run: index, tested } of plan.runs) for (const length of plan.testLengths) {
+  async #test(run: NativeRun, plan: RunPlan, { run: index, tested }: RunPlan['runs'][number], step: number, emit: Emit): Promise<void> {
+    for (const length of plan.testLengths) {
       if (this.#cancelled) return;
       const message = run.test(length, plan.testTokens, tested ?? '');
       if (message) await emit({ type: 'refused', run: index, step, length, message: errorFrom(message).message });

@@ -34,7 +34,7 @@ export function startWorker({ createWorker }: WorkerOptions = {}): Station {
   const worker = createWorker ? createWorker() : browserWorker(() => new Worker(new URL('./worker.js', import.meta.url), { type: 'module' }), 'worker.js');
   if (createWorker) check.capable('the result of createWorker', worker ?? null, 'a Worker', 'postMessage', 'addEventListener', 'terminate');
   const died = new Promise<never>((_, reject) => {
-    worker.onerror = (event) => reject(new Error(`the worker could not run: ${event.message || notLoaded('; createWorker may say where it is')}`));
+    worker.onerror = (event) => reject(new Error(`the worker could not run: ${event.message || notLoaded('; createWorker may say where it is. (A script of another origin needs blob: and that origin in worker-src of a Content-Security-Policy.)')}`));
   });
   return station(worker, died, () => worker.terminate());
 }

@@ -35,7 +35,7 @@ interface Options {
 export function compareCommand(): Command {
   return new Command('compare')
     .description('Trains a tiny transformer with each encoding at a short length and tests it at longer ones.')
-    .addOption(new Option('--encodings <a,b,…>', 'what to compare; options as in rope:base=500000, several at once as in rope+log_n; rope>yarn:factor=8: trained with the one, tested with the other; ./mine.mjs: a module that exports one')
+    .addOption(new Option('--encodings <a,b,…>', 'what to compare; options as in rope:base=500000, several at once as in rope+log_n; "rope>yarn:factor=8" (quoted): trained with the one, tested with the other; ./mine.mjs: a module that exports one')
       .argParser(listArgument).default(DEFAULT, DEFAULT.join()))
     .addOption(new Option('--task <task>', 'what to learn').choices(['text', 'copy', 'recall']).default('text'))
     .option('--text <file>', 'a text of your own; its last tenth is kept for the test')
@@ -83,18 +83,22 @@ async function run(options: Options): Promise<void> {
     format: '{bar} {percentage}% │ {value} of {total} steps │ {speed} steps/s │ {eta_formatted} left',
     stream: process.stderr, noTTYOutput: true, notTTYSchedule: 15000, etaBuffer: 100, hideCursor: true,
   }, Presets.shades_classic);
-  const speeds = new Map<string, number>(); // by training: what is trained alike is trained once
-  const training = ({ run }: ExperimentEvent) => `${job.runs[run]!.seed} ${job.runs[run]!.encoding.split('>')[0]!.trim()}`;
+  const speeds = new Map<number, number>();
+  const training = ({ encoding, seed }: Experiment['runs'][number]) => `${seed} ${encoding.split('>')[0]!.trim()}`;
+  // What is trained alike is trained once: its first run stands for all of them.
+  const first = ({ run }: ExperimentEvent) => job.runs.findIndex((other) => training(other) === training(job.runs[run]!));
   const onProgress = (event: ExperimentEvent) => {
     if (event.type === 'start') { // the first: nothing was wrong with the options
-      if (!bar.isActive) bar.start(job.runs.length * steps, 0, { speed: 0 });
+      if (!bar.isActive) bar.start(trainings * steps, 0, { speed: 0 });
     } else if (event.type === 'train') {
-      speeds.set(training(event), event.stepsPerSecond);
+      if (event.run !== first(event)) return;
+      speeds.set(event.run, event.stepsPerSecond);
       bar.increment(event.losses.length, { speed: Math.round(sum(speeds.values())) });
-    } else if (event.type === 'end' || event.type === 'failed') speeds.delete(training(event));
+    } else if (event.type === 'end' || event.type === 'failed') speeds.delete(event.run);
   };
   const { specs, modules } = await withModules(encodings);
-  const cores = availableParallelism(), places = Math.max(Math.min(workers ?? cores - 1, specs.length * seeds), 1);
+  const trainings = new Set(specs.map((spec) => spec.split('>')[0]!.trim())).size * seeds;
+  const cores = availableParallelism(), places = Math.max(Math.min(workers ?? cores - 1, trainings), 1);
   const threads = options.threads ?? Math.min(Math.max(Math.floor(cores / places), 1), 16);
   const job = experiment({
     encodings: specs, register: [...modules.keys()], task, text, trainLength, testLengths, steps, seeds, batch, testTokens, workers, threads, onProgress,

@@ -16,7 +16,7 @@ export interface ModelOptions {
 export function withModel(command: Command): Command {
   return command
     .requiredOption('--model <file>', 'the model: .safetensors of this package, or a llama2.c checkpoint (.bin)')
-    .option('--encoding <spec>', 'another encoding than the one it was trained with, as in yarn:factor=4; it must learn nothing new')
+    .option('--encoding <spec>', 'another encoding than the one it was trained with, as in yarn:factor=4; options are not inherited, and it must learn nothing new')
     .addOption(new Option('--precision <p>', 'how the weights are kept: f16 and int8 need a half and a quarter of the memory, int8 is faster')
       .choices([...PRECISIONS]).default('f32'))
     .option('--threads <n>', 'threads that compute, at most 16', integerArgument(1, 16), 1);

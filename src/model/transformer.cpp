@@ -107,10 +107,14 @@ Error Transformer::with_encoding(const std::string& encoding, std::unique_ptr<Tr
   std::unique_ptr<Transformer> model;
   if (Error e = build(config, Precision::f32, model)) return e;
   for (const Tensor& to : model->tensors_) {
-    auto from = std::find_if(tensors_.begin(), tensors_.end(), [&](const Tensor& t) { return t.name == to.name; });
-    if (from == tensors_.end() || from->rows != to.rows || from->columns != to.columns)
-      return {quoted(encoding) + " learns " + to.name + (from == tensors_.end() ? "" : " of another shape") + ", which a model trained with " +
-              quoted(config_.encoding) + " has not learned; allowed after training: encodings that learn nothing new"};
+    // What one stack learned for all layers each layer may have; not the other way round.
+    std::string name = to.name;
+    if (to.position && model->stacks_.size() > 1 && stacks_.size() == 1) name = "encoding.0" + name.substr(name.find('.', sizeof("encoding")));
+    auto from = std::find_if(tensors_.begin(), tensors_.end(), [&](const Tensor& t) { return t.name == name; });
+    const bool many = to.position && stacks_.size() > model->stacks_.size();
+    if (from == tensors_.end() || many || from->rows != to.rows || from->columns != to.columns)
+      return {quoted(encoding) + " learns " + to.name + (from == tensors_.end() ? "" : many ? " for all layers" : " of another shape") +
+              ", which a model trained with " + quoted(config_.encoding) + " has not learned; allowed after training: encodings that learn nothing new"};
     std::copy_n(parameters_.data() + from->offset, to.size(), model->parameters_.data() + to.offset);
   }
   out = std::move(model);

@@ -81,7 +81,8 @@ class Transformer {
   Error quantised(Precision precision, std::unique_ptr<Transformer>& out) const;
 
   // The same weights under another encoding, as when YaRN or a window is put on a model that was trained with rope. What the
-  // new one learns must be among what was learned (by name and shape); what it has no use for is left out. Refused once quantised.
+  // new one learns must be among what was learned, for the same layer or for all; what it has no use for is left out. Options
+  // are not inherited. Refused once quantised.
   Error with_encoding(const std::string& encoding, std::unique_ptr<Transformer>& out) const;
 
   const ModelConfig& config() const { return config_; }

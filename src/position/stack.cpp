@@ -65,7 +65,7 @@ Error Stack::make(std::string_view spec, const Shape& shape, Stack& out) {
   if (spec.size() > longest)
     return {"encoding has " + std::to_string(spec.size()) + " characters; allowed: at most " + std::to_string(longest)};
   if (spec.find('>') != spec.npos)
-    return {"encoding is " + quoted(spec) + "; allowed with >: experiments, which train with what stands before it and test with what stands behind"};
+    return {"encoding is " + quoted(spec) + "; allowed here: one encoding (a>b, trained with a and tested with b, is for experiments)"};
   std::string_view rest = spec;
   do if (Error e = stack.add(trimmed(take_until(rest, '+')))) return e; while (!rest.empty());
   if (trimmed(spec).ends_with('+')) return {"encoding is " + quoted(spec) + "; allowed: no + at the end"};

@@ -32,9 +32,11 @@ export const titleOf = (descriptor: Descriptor, language: string): string => (la
 // that are not the catalogue's own; an arrow from what is trained to what is tested.
 export function shortTitle(spec: string, catalogue: Descriptor[], language: string): string {
   const short = (title: string) => /[(（](.+)[)）]/.exec(title)?.[1] ?? title;
-  const examples = new Map(catalogue.flatMap((d) => [d.name, [d.name, d.example].filter(Boolean).join(':')].map((term) => [term, short(titleOf(d, language))] as const)));
+  const examples = new Map(catalogue.map((d) => [[d.name, d.example].filter(Boolean).join(':'), short(titleOf(d, language))]));
+  const numbers = (term: string) => catalogue.find((d) => d.name === term.split(':')[0])?.doors.join() === 'ids';
   const sides = spec.split('>').map((side) => side.split('+').map((term) => term.trim()));
   const [trained, tested] = sides;
-  if (tested && tested.length > 1 && trained!.length === 1 && tested.at(-1) === trained![0]) tested.pop(); // of "rope>grouped+rope" only what is new
+  // Of "rope>grouped+rope" only what is new: numbers have to be read by something.
+  if (tested && tested.slice(0, -1).some(numbers) && tested.slice(0, -1).every(numbers) && trained!.join('+') === tested.at(-1)) tested.pop();
   return sides.map((terms) => (terms.every((term) => examples.has(term)) ? terms.map((term) => examples.get(term)).join(' + ') : terms.join('+'))).join(' → ');
 }

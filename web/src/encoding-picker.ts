@@ -22,7 +22,7 @@ export class EncodingPicker extends Localised {
     summary { padding: 3px 0; font-size: 13px; color: var(--lw-muted); cursor: pointer; }
     summary span:first-child { border-bottom: 2px solid color-mix(in oklab, var(--hue), transparent 45%); }
     details[open] summary { color: var(--lw-ink); margin-bottom: 4px; }
-    .name { display: flex; align-items: center; gap: 6px; padding: 0 1px 0 9px; height: 27px; font-size: 13px; color: var(--lw-muted); }
+    .name { display: flex; align-items: center; gap: 6px; padding: 2px 1px 2px 9px; min-height: 27px; text-align: left; font-size: 13px; color: var(--lw-muted); }
     .chosen .name { color: var(--lw-ink); }
     .name svg { width: 14px; height: 6px; opacity: .35; }
     .chosen .name svg { opacity: 1; }

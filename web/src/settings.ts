@@ -42,14 +42,19 @@ export function toHash(s: Settings): string {
     `&size=${s.size}&steps=${s.steps}&seeds=${s.seeds}`;
 }
 
-// A name alone is tried as the catalogue says. Numbers alone do nothing: what opens no door but ids is run with the rotation
-// that reads them.
-export function runnable(spec: string, catalogue: Descriptor[]): string {
-  const known = catalogue.find((d) => d.name === spec);
+// A name alone is tried as the catalogue says. Numbers alone do nothing: what opens no door but ids is run with what a model
+// was trained with, or else with the rotation, which reads them.
+export function runnable(given: string, catalogue: Descriptor[]): string {
+  const of = (term: string) => catalogue.find((d) => d.name === term.split(':')[0]);
+  const sides = given.replace(/[→＞]/g, '>').split('>').map((side) => side.split('+').map((term) => term.trim()).join('+').replace(/\s*\|\s*/g, '|').trim());
+  const known = catalogue.find((d) => d.name === sides.join('>'));
   if (known) return known.experiment;
-  return spec.split('>').map((side) => {
-    const doors = side.split('+').map((term) => catalogue.find((d) => d.name === term.split(':')[0]!.trim())?.doors.join());
-    return doors.every((opened) => opened === 'ids') ? `${side}+rope` : side;
+  return sides.map((side, i) => {
+    const terms = side.split('+'), numbered = terms.every((term) => of(term)?.doors.join() === 'ids');
+    if (!numbered) return side;
+    const meant = i ? terms.map((term) => [term, term.includes(':') ? '' : of(term)!.example].filter(Boolean).join(':')) : terms;
+    const reads = i && !sides[0]!.includes('|') && !of(sides[0]!)?.doors.includes('ids') ? sides[0]! : 'rope';
+    return [...meant, reads].join('+');
   }).join('>');
 }
 

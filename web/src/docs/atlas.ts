@@ -17,7 +17,8 @@ export class Atlas extends Localised {
   static override styles = [base, css`
     h2 { font: 600 17px/1.3 var(--lw-serif); }
     p { max-width: 78ch; margin: 4px 0 0; }
-    .bar { display: flex; flex-wrap: wrap; gap: 4px 20px; margin: 10px 0; align-items: baseline; }
+    .bar, .bar div { display: flex; flex-wrap: wrap; gap: 4px 20px; align-items: baseline; }
+    .bar { margin: 10px 0; }
     .bar span { color: var(--lw-muted); font-size: 13px; }
     .bar button { min-height: 24px; color: var(--lw-muted); border-bottom: 2px solid transparent; }
     .bar button[aria-pressed=true] { color: var(--lw-ink); border-color: var(--lw-ink); }
@@ -25,7 +26,7 @@ export class Atlas extends Localised {
     .key svg { width: 14px; height: 14px; vertical-align: -2px; }
     .key .door i { display: inline-block; width: 8px; height: 8px; margin-right: 5px; background: var(--hue); border-radius: 50%; }
     ol { list-style: none; margin: 0; padding: 0; }
-    li, .scale { display: grid; grid-template-columns: minmax(150px, 230px) minmax(0, 1fr) 108px; gap: 0 14px; align-items: center; }
+    li, .scale { display: grid; grid-template-columns: minmax(150px, 230px) minmax(0, 1fr) 52px 58px; gap: 0 14px; align-items: center; }
     li:hover { background: var(--lw-shade); }
     li a { color: inherit; text-decoration: none; font-size: 13px; min-height: 24px; display: flex; align-items: center; gap: 7px; overflow-wrap: anywhere; }
     li a:hover { text-decoration: underline; text-underline-offset: 3px; }
@@ -43,8 +44,8 @@ export class Atlas extends Localised {
     small { display: block; margin-top: 10px; color: var(--lw-muted); max-width: 78ch; }
     code { font-size: 11px; }
     @media (max-width: 640px) {
-      li { grid-template-columns: minmax(0, 1fr) max-content; padding-bottom: 4px; }
-      .scale { grid-template-columns: minmax(0, 1fr); } .scale div { grid-column: 1; }
+      li { grid-template-columns: minmax(0, 1fr) 44px 52px; padding-bottom: 4px; }
+      .scale { grid-template-columns: minmax(0, 1fr) 44px 52px; } .scale div { grid-column: 1 / -1; grid-row: 2; }
       li .strip { grid-column: 1 / -1; grid-row: 2; }
     }
     @media print { li { break-inside: avoid; } .bar button { display: none; } .bar button[aria-pressed=true] { display: inline; } }
@@ -62,11 +63,11 @@ export class Atlas extends Localised {
     const dot = (radius: number, kind = '') => html`<svg viewBox="0 0 14 14" aria-hidden="true"><circle class=${kind} cx="7" cy="7" r=${radius} /></svg>`;
     return html`<section aria-labelledby="atlas"><h2 id="atlas">${words.title(trainLength, longest)}</h2>
       <p class="quiet">${words.lead(rows.length)}</p>
-      <div class="bar">${stretches.length > 1 ? html`<span>${t.task}:</span>${stretches.map((s) => pick(t.tasks[s.task], s === stretch, () => { this.task = s.task; }))}` : nothing}
-        <span>${words.orderBy}:</span>${pick(words.at(longest), this.order === 'longest', () => { this.order = 'longest'; })}${pick(words.at(trainLength), this.order === 'trained', () => { this.order = 'trained'; })}</div>
+      <div class="bar">${stretches.length > 1 ? html`<div role="group" aria-labelledby="task"><span id="task">${words.of(t.task)}</span>${stretches.map((s) => pick(t.tasks[s.task], s === stretch, () => { this.task = s.task; }))}</div>` : nothing}
+        <div role="group" aria-labelledby="order"><span id="order">${words.of(words.orderBy)}</span>${pick(words.at(longest), this.order === 'longest', () => { this.order = 'longest'; })}${pick(words.at(trainLength), this.order === 'trained', () => { this.order = 'trained'; })}</div></div>
       <div class="key"><span>${task === 'text' ? t.perplexityAxis : t.accuracyAxis}</span><span>${dot(4.2, 'trained')} ${t.trained(trainLength)}</span><span>${dot(2)} ${testLengths.slice(1, -1).join(', ')}</span><span>${dot(4.6)} ${longest}</span>
         ${doors.filter((door) => rows.some(({ descriptor }) => descriptor.doors[0] === door)).map((door) => html`<span class="door" style="--hue: var(--lw-${door})"><i></i>${t.door[door]}</span>`)}</div>
-      <div class="scale" aria-hidden="true"><div>${at.ticks.map((tick) => html`<span style="left: ${at(tick)}%">${task === 'text' ? tick : `${100 * tick} %`}</span>`)}</div></div>
+      <div class="scale" aria-hidden="true"><div>${at.ticks.map((tick) => html`<span style="left: ${at(tick)}%">${task === 'text' ? tick : `${100 * tick} %`}</span>`)}</div><span class="numbers">${trainLength}</span><span class="numbers">${longest}</span></div>
       <ol>${rows.map((row) => this.row(stretch, row, at))}</ol>
       <small>${protocol(t, stretch)}</small></section>`;
   }
@@ -90,7 +91,7 @@ export class Atlas extends Localised {
       <svg class="strip" aria-hidden="true">${at.ticks.map((tick) => svg`<line class="grid" x1="${at(tick)}%" x2="${at(tick)}%" y1="0" y2="24" />`)}
         <line class="span" x1="${Math.min(...values)}%" x2="${Math.max(...values)}%" y1="12" y2="12" />
         ${[...known].reverse().map(({ length, mean }) => svg`<circle class=${length === trainLength ? 'trained' : ''} cx="${at(mean!)}%" cy="12" r=${radius(length)} />`)}</svg>
-      <span class="numbers">${first ? reading(task, first.mean!) : '–'} → ${last.mean === undefined ? this.t.refused : reading(task, last.mean)}</span></li>`;
+      <span class="numbers">${first ? reading(task, first.mean!) : '–'}</span><span class="numbers">${last.mean === undefined ? this.t.refused : reading(task, last.mean)}</span></li>`;
   }
 }
 

@@ -93,7 +93,13 @@ export class Entry extends Localised {
 
   private get mostTokens(): number { return this.descriptor.doors.includes('content') ? mostContentTokens : mostTokens; }
 
-  private get usable(): string { return this.descriptor.doors.includes('ids') ? `${this.spec}+rope` : this.spec; } // numbers alone do nothing
+  private get usable(): string { return this.descriptor.doors.join() === 'ids' ? `${this.spec}+rope` : this.spec; } // numbers alone do nothing
+
+  /** The rope of a model that this is put on: it turns the same pairs, as fast. */
+  private get trained(): string {
+    const shared = ['base', 'pairing', 'fraction'].flatMap((option) => (this.descriptor.doors.includes('rotation') && this.values[option] !== undefined ? [`${option}=${this.values[option]}`] : []));
+    return ['rope', ...shared].join(':');
+  }
 
   private get auditShape(): EncodingShape { return { ...shape, causal: this.scene.causal }; }
 
@@ -164,7 +170,7 @@ export class Entry extends Localised {
 
   private uses() {
     const { docs } = this.t, spec = this.usable;
-    const tried = this.descriptor.experiment.includes('>') ? `rope>${spec}` : spec;
+    const tried = this.descriptor.experiment.includes('>') ? `${this.trained}>${spec}` : spec;
     const javaScript = `import { load } from 'lengthwise';\nconst lw = await load();\nconst encoding = lw.encoding('${spec}', { heads: 4, headDim: 64 });`;
     const experiment = `${places.lab}${toHash({ ...defaults, encodings: [...new Set(['nope', 'rope', tried])] })}`;
     const use = (title: string, code: string) => html`<h3>${title}</h3><pre class="use">${code.split('\n').map((line) => html`<span>${line}</span>`)}</pre>`;

@@ -8,7 +8,7 @@ export const en = {
 
   encodings: 'Encodings', sixOfThem: 'six', all: 'all', none: 'none',
   about: (title: string) => `About ${title}`,
-  addSpec: 'Your own mix', addSpecHint: 'rope:base=500000+log_n', addSpecNote: 'a+b: both at once. a>b: trained with a, tested with b.', putOnL: 'Here', putOn: 'a model is trained with RoPE; then this is put on it, without further training.', add: 'Add', leftOut: (spec: string) => `${spec} is left out: `, noSuch: (name: string): string => (name ? `there is no encoding ${name}.` : 'a name is missing.'),
+  addSpec: 'Your own mix', addSpecHint: 'rope:base=500000+log_n', addSpecNote: 'a+b: both at once. a>b: trained with a, tested with b. A name alone: with the options that the lists above have.', putOnL: 'Here', putOn: 'a model is trained with RoPE; then this is put on it, without further training.', add: 'Add', leftOut: (spec: string) => `${spec} is left out: `, noSuch: (name: string): string => (name ? `there is no encoding ${name}.` : 'a name is missing.'),
   chooseOne: 'Choose at least one encoding.',
   task: 'Task', tasks: { text: 'text', copy: 'copy', recall: 'recall' },
   taskNotes: {
@@ -112,9 +112,9 @@ export const en = {
     } as Record<string, { title: (head: string) => string; note: string }>,
     measured: {
       heading: 'Past its trained length, measured', as: 'Trained and tested as',
-      title: (trained: number, longest: number) => `Trained on ${trained}, tested on ${longest}: all of them`,
-      lead: (n: number) => `${n} encodings, each in tiny transformers that were trained with it on short texts, then tested on longer ones. Measured, not computed in this page: training takes minutes, which the lab does as you watch.`,
-      numbers: 'The measured numbers', orderBy: 'Best first', at: (length: number) => `at ${length} tokens`,
+      title: (trained: number, longest: number) => `Trained on ${trained}, tested on ${longest}`,
+      lead: (n: number) => `${n} encodings in tiny transformers that were trained on short sequences and tested on longer ones. RoPE → YaRN: trained with RoPE, tested with YaRN. Measured before, not computed in this page: training takes minutes, which the lab does as you watch.`,
+      numbers: 'The measured numbers', of: (task: string) => `${task}: `, orderBy: 'Best first', at: (length: number) => `at ${length} tokens`,
       protocol: (task: string, steps: number, batch: number, length: number, seeds: number) =>
         `Task: ${task}. Width 64, 2 layers, 4 heads; ${steps} steps of ${batch} sequences of ${length}; mean ± standard deviation of ${seeds} seeds. Tiny models, little training: orderings carry over better than numbers do.`,
     },

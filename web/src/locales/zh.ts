@@ -10,7 +10,7 @@ export const zh: Strings = {
 
   encodings: '位置编码', sixOfThem: '六种', all: '全部', none: '清空',
   about: (title) => `了解${title}`,
-  addSpec: '自己组合', addSpecHint: 'rope:base=500000+log_n', addSpecNote: 'a+b：两者并用。a>b：用 a 训练，用 b 测试。', putOnL: '本页做法', putOn: '先用 RoPE 训练模型，再直接换上它，不再训练。', add: '添加', leftOut: (spec) => `不运行 ${spec}：`, noSuch: (name) => (name ? `没有名为 ${name} 的编码。` : '缺少名称。'),
+  addSpec: '自己组合', addSpecHint: 'rope:base=500000+log_n', addSpecNote: 'a+b：两者并用。a>b：用 a 训练，用 b 测试。只写名称：采用上面列表中的选项。', putOnL: '本页做法', putOn: '先用 RoPE 训练模型，再直接换上它，不再训练。', add: '添加', leftOut: (spec) => `不运行 ${spec}：`, noSuch: (name) => (name ? `没有名为 ${name} 的编码。` : '缺少名称。'),
   chooseOne: '请至少选择一种编码。',
   task: '任务', tasks: { text: '文本', copy: '复制', recall: '回忆' },
   taskNotes: {
@@ -108,9 +108,9 @@ export const zh: Strings = {
     },
     measured: {
       heading: '超出训练长度后的实测', as: '训练与测试所用的写法：',
-      title: (trained, longest) => `训练长度 ${trained}，测试长度 ${longest}：全部编码`,
-      lead: (n) => `${n} 种编码：各自训练一批微型 Transformer，只看短文本，再在更长的文本上测试。这些是预先测得的结果，不在本页计算；训练要几分钟，可以在实验页看着它进行。`,
-      numbers: '实测数据', orderBy: '排序', at: (length) => `按 ${length} 个词元处的结果`,
+      title: (trained, longest) => `训练长度 ${trained}，测试长度 ${longest}`,
+      lead: (n) => `${n} 种编码：微型 Transformer 只用短序列训练，再在更长的序列上测试。RoPE → YaRN 表示用 RoPE 训练、用 YaRN 测试。这些是预先测得的结果，不在本页计算；训练要几分钟，可以在实验页看着它进行。`,
+      numbers: '实测数据', of: (task) => `${task}：`, orderBy: '排序', at: (length) => `按 ${length} 个词元处的结果`,
       protocol: (task, steps, batch, length, seeds) =>
         `任务：${task}。宽 64，2 层，4 个头；训练 ${steps} 步，每步 ${batch} 条长 ${length} 的序列；${seeds} 个随机种子的均值 ± 标准差。模型小、训练少：排名比数值更可信。`,
     },
