@@ -14,9 +14,9 @@ export async function drawAll({ task, trainLength, testLengths, encodings }, doo
   const of = (length) => dots.filter((dot) => dot.length === length);
   const between = dots.filter((dot) => dot.length !== trainLength && dot.length !== longest);
   const svg = Plot.plot({
-    document, width: 860, height: 70 + 17 * order.length, marginLeft: 250, marginRight: 24, marginTop: 44, marginBottom: 12,
+    document, width: 860, height: 70 + 17 * order.length, marginLeft: 290, marginRight: 24, marginTop: 44, marginBottom: 12,
     style: { fontFamily: 'system-ui, sans-serif', fontSize: '12px', background: 'white' },
-    x: { axis: 'top', grid: true, label: `${text ? 'perplexity per byte' : 'right, %'}: ○ ${trainLength} tokens (trained)  · ${testLengths.slice(1, -1).join(', ')}  ● ${longest}`, ...(text ? { type: 'log', tickFormat: '~s', ticks: 8 } : { domain: [0, 100] }) },
+    x: { axis: 'top', grid: true, labelArrow: 'none', label: `${text ? 'perplexity per byte' : 'right, %'}: ○ ${trainLength} tokens (trained)  · ${testLengths.slice(1, -1).join(', ')}  ● ${longest}`, ...(text ? { type: 'log', tickFormat: '~s', ticks: 8 } : { domain: [0, 100] }) },
     y: { domain: order, label: null, tickSize: 0 },
     marks: [
       Plot.ruleY(dots, Plot.groupY({ x1: 'min', x2: 'max' }, { x1: 'x', x2: 'x', y: 'encoding', stroke: (d) => hue(d), strokeOpacity: 0.45, strokeWidth: 2 })),
