@@ -15,6 +15,7 @@ async function open(t, browser, hash = '') {
   const page = await browser.open();
   t.after(() => page.close());
   await page.goto(`${server.address}encodings.html${hash}`);
+  await page.waitFor(() => Boolean(document.querySelector('lengthwise-docs')?.shadowRoot)); // loading and running its script are two things
   await page.evaluate(() => {
     window.docs = () => document.querySelector('lengthwise-docs').shadowRoot;
     window.atlas = () => window.docs().querySelector('lengthwise-atlas').shadowRoot;
