@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import axe from 'axe-core';
 import { browsers } from './browsers.mjs';
+import { openDocs } from './docs.mjs';
 import { serve } from './server.mjs';
 
 const all = browsers(), chromium = all.find((browser) => browser.name === 'chromium');
@@ -11,12 +12,8 @@ before(async () => { server = await serve(); });
 after(() => server.close());
 
 async function open(t, hash = '', browser = chromium) {
-  const page = await browser.open();
-  t.after(() => page.close());
-  await page.goto(`${server.address}encodings.html${hash}`);
-  await page.waitFor(() => Boolean(document.querySelector('lengthwise-docs')?.shadowRoot)); // loading and running its script are two things
+  const page = await openDocs(t, browser, server.address, hash);
   await page.evaluate(() => {
-    window.docs = () => document.querySelector('lengthwise-docs').shadowRoot;
     window.entry = () => window.docs().querySelector('lengthwise-entry')?.shadowRoot;
     window.drawn = () => {
       const pictures = [...window.entry()?.querySelectorAll('lengthwise-picture') ?? []];

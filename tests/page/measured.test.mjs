@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { readStretches } from '../../web/stretch-records.mjs';
 import { browsers } from './browsers.mjs';
+import { openDocs } from './docs.mjs';
 import { serve } from './server.mjs';
 
 const all = browsers(), chromium = all.find((browser) => browser.name === 'chromium'), stretches = readStretches();
@@ -12,12 +13,8 @@ before(async () => { server = await serve(); });
 after(() => server.close());
 
 async function open(t, browser, hash = '') {
-  const page = await browser.open();
-  t.after(() => page.close());
-  await page.goto(`${server.address}encodings.html${hash}`);
-  await page.waitFor(() => Boolean(document.querySelector('lengthwise-docs')?.shadowRoot)); // loading and running its script are two things
+  const page = await openDocs(t, browser, server.address, hash);
   await page.evaluate(() => {
-    window.docs = () => document.querySelector('lengthwise-docs').shadowRoot;
     window.atlas = () => window.docs().querySelector('lengthwise-atlas').shadowRoot;
     window.rows = () => [...window.atlas().querySelectorAll('li')].map((li) => ({
       name: li.querySelector('a').hash.slice(1), numbers: [...li.querySelectorAll('.numbers')].map((each) => each.textContent), dots: li.querySelectorAll('circle').length,
