@@ -46,6 +46,7 @@ export class Atlas extends Localised {
     @media (max-width: 640px) {
       li { grid-template-columns: minmax(0, 1fr) 44px 52px; padding-bottom: 4px; }
       .scale { grid-template-columns: minmax(0, 1fr) 44px 52px; } .scale div { grid-column: 1 / -1; grid-row: 2; }
+      .scale .numbers { grid-row: 1; grid-column: 3; } .scale div + .numbers { grid-column: 2; }
       li .strip { grid-column: 1 / -1; grid-row: 2; }
     }
     @media print { li { break-inside: avoid; } .bar button { display: none; } .bar button[aria-pressed=true] { display: inline; } }
