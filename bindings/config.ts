@@ -55,7 +55,7 @@ export interface TrainOptions {
 
 export const MODEL_KEYS = ['vocabulary', 'width', 'layers', 'heads', 'kvHeads', 'hidden', 'trainedLength', 'norm', 'normEpsilon',
   'activation', 'tied', 'causal', 'encoding'] as const;
-const TRAIN_DEFAULTS: TrainRequest = {
+export const TRAIN_DEFAULTS: TrainRequest = {
   learningRate: 3e-3, warmup: 20, steps: 1000, minimumRatio: 0.1, beta1: 0.9, beta2: 0.99, epsilon: 1e-8,
   weightDecay: 0.1, clip: 1, encodingRate: 1,
 };

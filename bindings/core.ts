@@ -103,9 +103,9 @@ export interface NativeRun {
   train(steps: number): string;
   losses(): number;
   lossCount(): number;
-  admits(encoding: string): string;
-  /** encoding: another than that of training; '': its own. */
-  test(length: number, tokens: number, encoding: string): string;
+  /** Another run, which begins with these weights under another encoding; null, and `lastError`, if it cannot be put on them. */
+  withEncoding(encoding: string, run: RunRequest): NativeRun | null;
+  test(length: number, tokens: number): string;
   testInfo(): string;
   testByPosition(): number;
   testByPositionCount(): number;

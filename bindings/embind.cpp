@@ -285,18 +285,20 @@ class TrainingRun {
   std::string train(double steps) { return run_->train(int(steps)).text; }
   double losses() { return address_of(run_->losses().data()); }
   double loss_count() { return double(run_->losses().size()); }
-  // "" if this encoding can be put on the model.
-  std::string admits(std::string encoding) {
-    std::unique_ptr<Transformer> other;
-    return run_->model().with_encoding(encoding, other).text;
+  TrainingRun* with_encoding(std::string encoding, RunRequest request) {
+    auto run = std::make_unique<TrainingRun>();
+    RunConfig config;
+    Error e = read(request, config);
+    if (!e) e = run_->with_encoding(encoding, config, run->run_);
+    return made(std::move(e), std::move(run));
   }
-  std::string test(double length, double tokens, std::string encoding) {
+  std::string test(double length, double tokens) {
     Reader in;
     int n, total;
     in.integer("test length", length, 1, 1 << 24, n);
     in.integer("tokens", tokens, 1, 1 << 30, total);
     if (in.error()) return in.error().text;
-    return run_->test(n, total, encoding, result_).text;
+    return run_->test(n, total, result_).text;
   }
   std::string test_info() {
     Json json;
@@ -364,7 +366,7 @@ void describe_models() {
   class_<TrainingRun>("Run")
       .class_function("make", &TrainingRun::make, allow_raw_pointers())
       .function("setText", &TrainingRun::set_text).function("train", &TrainingRun::train).function("losses", &TrainingRun::losses)
-      .function("lossCount", &TrainingRun::loss_count).function("admits", &TrainingRun::admits).function("test", &TrainingRun::test).function("testInfo", &TrainingRun::test_info)
+      .function("lossCount", &TrainingRun::loss_count).function("withEncoding", &TrainingRun::with_encoding, allow_raw_pointers()).function("test", &TrainingRun::test).function("testInfo", &TrainingRun::test_info)
       .function("testByPosition", &TrainingRun::by_position).function("testByPositionCount", &TrainingRun::by_position_count)
       .function("trainInfo", &TrainingRun::train_info).function("describe", &TrainingRun::describe)
       .function("parameters", &TrainingRun::parameters).function("parameterCount", &TrainingRun::parameter_count)

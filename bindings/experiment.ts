@@ -2,18 +2,18 @@
 
 import * as check from './check.js';
 import { proxy, type Remote } from './comlink.mjs';
-import { MODEL_KEYS, modelRequest, TRAIN_KEYS, trainRequest, type ModelConfig, type TrainOptions } from './config.js';
+import { MODEL_KEYS, modelRequest, TRAIN_DEFAULTS, TRAIN_KEYS, trainRequest, type ModelConfig, type TrainOptions } from './config.js';
 import { moduleAddress, type EncodingDefinition, type EncodingModule } from './custom.js';
 import { revive } from './errors.js';
 import { locate, type LoadOptions, type WorkerOptions } from './load.js';
 import { Bench, type ExperimentEvent, type RunPlan, type Task } from './run.js';
-import { specText, type EncodingSpec } from './spec.js';
+import { phases, specText, type EncodingSpec } from './spec.js';
 import { summarise, type EncodingSummary, type RunRecord } from './summary.js';
 import { checkSplit, splitText, type TextSplit } from './text.js';
 import { startWorker, type Station } from './workers.js';
 
 export interface ExperimentOptions extends LoadOptions, WorkerOptions {
-  /** The encodings to compare; each gives `seeds` runs. 'rope>yarn:factor=4' is trained with the one and tested with the other ({@link Model.withEncoding}); what is written alike before the > is trained once. */
+  /** The encodings to compare; each gives `seeds` runs. 'rope>yarn:factor=4' is trained with the one and tested with the other ({@link Model.withEncoding}); what is written alike before the > is trained once. 'rope>yarn:factor=4@100' is fine-tuned for 100 steps before it is tested. */
   encodings: readonly EncodingSpec[];
   /**
    * Encodings of your own, which `encodings` may then name. For workers: the URL or the text of a module (see
@@ -38,6 +38,11 @@ export interface ExperimentOptions extends LoadOptions, WorkerOptions {
   model?: Omit<ModelConfig, 'encoding' | 'vocabulary' | 'trainedLength'>;
   /** The optimiser, but for `steps` and `seed`. */
   training?: Omit<TrainOptions, 'steps' | 'seed'>;
+  /**
+   * How those that end in @steps are fine-tuned: on sequences of `length` tokens (default 4 × `trainLength`), as many in a
+   * step as make the tokens of a training step, at least one; from a peak of `learningRate` (default a third of training's).
+   */
+  fineTuning?: { length?: number; learningRate?: number };
   /** Tokens in each test, about (default 16384). */
   testTokens?: number;
   /** Also test after every so many steps (default 0: only at the end). */
@@ -56,12 +61,14 @@ export interface ExperimentResult {
   trainLength: number;
   testLengths: number[];
   steps: number;
+  /** How those that end in @steps were fine-tuned. */
+  fineTuning: { length: number; learningRate: number };
   seeds: number[];
   encodings: EncodingSummary[];
 }
 
 const KEYS = ['encodings', 'register', 'task', 'text', 'trainLength', 'testLengths', 'steps', 'seeds', 'batch', 'model', 'training',
-  'testTokens', 'testEvery', 'workers', 'signal', 'onProgress', 'wasmUrl', 'wasmBinary', 'variant', 'threads', 'createWorker'];
+  'fineTuning', 'testTokens', 'testEvery', 'workers', 'signal', 'onProgress', 'wasmUrl', 'wasmBinary', 'variant', 'threads', 'createWorker'];
 
 // The fewest tokens in which a task can be put. A shorter test is told as refused, since the others make sense.
 const SHORTEST = { text: 1, copy: 2, recall: 8 };
@@ -136,10 +143,10 @@ export class Experiment {
 
   /** What is known so far. */
   get result(): ExperimentResult {
-    const { task, trainLength, testLengths, steps } = this.#plans[0]!;
+    const { task, trainLength, testLengths, steps, fineTuning } = this.#plans[0]!;
     const names = [...new Set(this.runs.map((run) => run.encoding))];
     return {
-      task, trainLength, testLengths: [...testLengths], steps,
+      task, trainLength, testLengths: [...testLengths], steps, fineTuning: { ...fineTuning },
       seeds: [...new Set(this.runs.map((run) => run.seed))],
       encodings: names.map((name) => summarise(name, this.#records.filter((run) => run.encoding === name), testLengths)),
     };
@@ -193,7 +200,7 @@ export class Experiment {
       await Promise.race([died, bench instanceof Bench ? bench.perform(plan, emit) : bench.perform(plan, proxy(emit))]);
     } catch (error) {
       const { message } = revive(error);
-      for (const { run } of plan.runs) if (this.#records[run]!.stepsPerSecond === null) emit({ type: 'failed', run, message });
+      for (const { run } of plan.runs) if (this.#records[run]!.stepsPerSecond === null && this.#records[run]!.failed === null) emit({ type: 'failed', run, message });
     }
   }
 
@@ -228,23 +235,20 @@ function planned(options: ExperimentOptions): { runs: Experiment['runs']; plans:
     testEvery: check.integer('testEvery', options.testEvery ?? 0, 0),
     model: modelOf(options.model),
     training: trainingOf(options.training),
+    fineTuning: fineTuningOf(options, task, trainLength),
   };
   const encodings = check.list('encodings', options.encodings, 'encodings');
   if (encodings.length === 0) throw new TypeError('encodings is empty; it must have at least one encoding');
   const specs = [...new Set((encodings as readonly EncodingSpec[]).map(specText))];
   const seeds = seedsOf(options.seeds ?? 1);
-  for (const spec of specs) {
-    const sides = spec.split('>');
-    if (sides.length > 2) throw new RangeError(`encodings has '${check.shorten(spec)}'; allowed: one >, trained with what stands before it, tested with what stands behind`);
-    if (sides.length === 2 && sides.some((side) => !side.trim())) throw new RangeError(`encodings has '${check.shorten(spec)}'; allowed: an encoding on each side of >`);
-  }
+  const read = new Map(specs.map((spec) => [spec, phases(spec)]));
   // Seed by seed, so that a first picture of all encodings is there early. What is written alike is trained once.
   const runs = seeds.flatMap((seed) => specs.map((encoding) => Object.freeze({ encoding, seed })));
   const plans = new Map<string, RunPlan>();
   runs.forEach(({ encoding, seed }, run) => {
-    const [first, tested = null] = encoding.split('>'), trained = first!.trim(), key = `${seed} ${trained}`;
+    const { trained, tested, fineTune } = read.get(encoding)!, key = `${seed} ${trained}`;
     if (!plans.has(key)) plans.set(key, { ...common, encoding: trained, seed, runs: [] });
-    plans.get(key)!.runs.push({ run, tested });
+    plans.get(key)!.runs.push({ run, tested, fineTune });
   });
   return { runs, plans: [...plans.values()] };
 }
@@ -272,6 +276,14 @@ function trainingOf(training: ExperimentOptions['training']): RunPlan['training'
   keysBut('training', training, TRAIN_KEYS, { steps: "they are the experiment's steps", seed: "they are the experiment's seeds" });
   trainRequest(training);
   return training ?? {};
+}
+
+function fineTuningOf({ fineTuning = {}, training }: ExperimentOptions, task: Task, trainLength: number): RunPlan['fineTuning'] {
+  check.keys('fineTuning', fineTuning, ['length', 'learningRate']);
+  return {
+    length: check.integer('fineTuning.length', fineTuning.length ?? Math.min(4 * trainLength, check.MOST), SHORTEST[task], check.MOST),
+    learningRate: check.finite('fineTuning.learningRate', fineTuning.learningRate ?? (training?.learningRate ?? TRAIN_DEFAULTS.learningRate) / 3, 0, 1),
+  };
 }
 
 function seedsOf(seeds: number | readonly number[]): number[] {

@@ -16,12 +16,17 @@ export function guarded(core: BareCore): Core {
       if (spoilt && quiet) return undefined;
       if (spoilt) throw reason(spoilt);
       try {
-        return call.apply(owner, args);
+        return own(call.apply(owner, args));
       } catch (error) {
         if (!isTrap(error)) throw error;
         throw reason(spoilt = error);
       }
     }) as F;
+  }
+
+  /** What a call makes, which has to be deleted, is guarded too. */
+  function own<T>(result: T): T {
+    return typeof result === 'object' && result !== null && 'delete' in result ? guardedObject(result) : result;
   }
 
   function guardedObject<T extends object>(object: T): T {
@@ -38,7 +43,7 @@ export function guarded(core: BareCore): Core {
       if (!core[name]) describe.call(core);
       return (core[name].make as Call)(...args);
     }, core);
-    return { make: (...args: never[]) => { const object = make(...args) as object | null; return object && guardedObject(object); } } as Core[N];
+    return { make } as unknown as Core[N];
   }
   return {
     get HEAPU8() { return core.HEAPU8; },

@@ -5,7 +5,7 @@ export { Lengthwise, type AttentionOptions, type CatalogueTexts, type EncodingDe
   type OptionFacts, type OptionTexts } from './engine.js';
 export { Encoding, type Door, type EncodingParameters, type EncodingShape, type Pairing, type Rectangle, type Rotation } from './encoding.js';
 export type { Audit } from './audit.js';
-export type { EncodingSpec, EncodingTerm } from './spec.js';
+export { phases, type EncodingSpec, type EncodingTerm, type Phases } from './spec.js';
 export type { EncodingContext, EncodingDefinition, EncodingModule, EncodingOptions, OptionDefinition } from './custom.js';
 export { Model, type GenerateOptions, type Precision } from './model.js';
 export type { ModelConfig, TrainOptions } from './config.js';

@@ -1,6 +1,6 @@
 // One run of an experiment: one encoding, one seed, trained short and tested long. Runs in a worker or in place.
 
-import { modelRequest, trainRequest, type ModelConfig, type TrainOptions } from './config.js';
+import { modelRequest, TRAIN_DEFAULTS, trainRequest, type ModelConfig, type TrainOptions } from './config.js';
 import type { Core, NativeRun } from './core.js';
 import { importEncoding, register, type EncodingDefinition } from './custom.js';
 import { errorFrom, made, sendable, succeed } from './errors.js';
@@ -14,7 +14,8 @@ export type Task = 'text' | 'copy' | 'recall';
 
 /** One training, and the runs that it serves: those that differ only in the encoding that is put on for tests. Plain data, so that it can be sent to a worker. */
 export interface RunPlan {
-  runs: { run: number; tested: string | null }[]; // null: tested as trained
+  /** tested: null: as trained; fineTune: steps of training with it before the test. */
+  runs: { run: number; tested: string | null; fineTune: number }[];
   encoding: string;
   seed: number;
   task: Task;
@@ -27,6 +28,8 @@ export interface RunPlan {
   testTokens: number;
   /** Test after every so many steps, not only at the end; 0: only at the end. */
   testEvery: number;
+  /** Tokens in a sequence of fine-tuning, and its peak learning rate. */
+  fineTuning: { length: number; learningRate: number };
 }
 
 /** A test at one length. */
@@ -50,7 +53,7 @@ export interface TestResult {
 /** What happens during an experiment. `run` is an index into `Experiment.runs`. */
 export type ExperimentEvent =
   | { type: 'start'; run: number; parameters: number }
-  /** Training went on: `losses` are those of the steps since the previous event, the last of them of step `step`. */
+  /** Training went on: `losses` are those of the steps since the previous event, the last of them of step `step`; steps of fine-tuning count on. */
   | { type: 'train'; run: number; step: number; steps: number; losses: Float32Array; stepsPerSecond: number }
   /** A test after `step` steps. */
   | { type: 'test'; run: number; step: number; length: number; result: TestResult }
@@ -60,6 +63,7 @@ export type ExperimentEvent =
   /** The run broke off; the others go on. */
   | { type: 'failed'; run: number; message: string };
 
+type PlannedRun = RunPlan['runs'][number];
 type Emit = (event: ExperimentEvent) => void | Promise<void>;
 
 const REPORT_EVERY = 100; // milliseconds
@@ -107,10 +111,11 @@ export class Bench {
   }
 
   /** Makes a run and throws it away. @throws what is wrong with the plan */
-  check(plan: RunPlan): void {
+  async check(plan: RunPlan): Promise<void> {
     const run = this.#make(plan);
     try {
-      for (const { tested } of plan.runs) if (tested !== null) succeed(run.admits(tested));
+      // One step of fine-tuning tells whether there is memory for it, and whether text and encoding reach so far.
+      for (const each of plan.runs) await this.#under(run, plan, each, (own) => { if (each.fineTune) succeed(own.train(1)); });
     } finally {
       run.delete();
     }
@@ -124,16 +129,41 @@ export class Bench {
     const run = this.#make(plan);
     try {
       for (const each of plan.runs) await emit({ type: 'start', run: each.run, parameters: run.parameterCount() });
-      const training = await this.#train(run, plan, emit);
+      const training = await this.#train(run, plan, plan.runs, 0, plan.steps, emit);
       if (this.#cancelled) return;
       const stepsPerSecond = training > 0 ? (plan.steps / training) * 1000 : 0;
       for (const each of plan.runs) {
-        await this.#test(run, plan, each, plan.steps, emit);
+        try {
+          await this.#under(run, plan, each, async (own) => {
+            await this.#train(own, plan, [each], plan.steps, each.fineTune, emit);
+            await this.#test(own, plan, each, plan.steps + each.fineTune, emit);
+          });
+        } catch (error) {
+          if (this.#core!.spoilt) throw error;
+          await emit({ type: 'failed', run: each.run, message: error instanceof Error ? error.message : String(error) });
+          continue;
+        }
         if (this.#cancelled) return;
         await emit({ type: 'end', run: each.run, seconds: (performance.now() - started) / 1000, stepsPerSecond });
       }
     } finally {
       run.delete();
+    }
+  }
+
+  /** What stands behind a > has a run of its own, for as long as `work` takes: the same weights under that encoding. @throws if it cannot be put on them */
+  async #under(run: NativeRun, plan: RunPlan, { tested, fineTune }: PlannedRun, work: (own: NativeRun) => void | Promise<void>): Promise<void> {
+    if (tested === null) return work(run);
+    const { fineTuning: { length, learningRate }, batch, trainLength, training } = plan;
+    const warmup = Math.min(training.warmup ?? TRAIN_DEFAULTS.warmup, Math.floor(fineTune / 5));
+    const { request } = trainRequest({ ...training, learningRate, warmup, steps: Math.max(fineTune, 1) });
+    // As many tokens in a step as in training.
+    const shape = { task: plan.task, batch: Math.max(1, Math.round((batch * trainLength) / length)), length, seed: plan.seed };
+    const own = made(run.withEncoding(tested, { train: request, ...shape }), this.#core!);
+    try {
+      await work(own);
+    } finally {
+      own.delete();
     }
   }
 
@@ -155,31 +185,31 @@ export class Bench {
     }
   }
 
-  /** @returns milliseconds spent training */
-  async #train(run: NativeRun, plan: RunPlan, emit: Emit): Promise<number> {
+  /** `steps` after `from` others, told to all `runs`. @returns milliseconds spent training */
+  async #train(run: NativeRun, plan: RunPlan, runs: PlannedRun[], from: number, steps: number, emit: Emit): Promise<number> {
     let told = 0, spent = 0, toldAt = 0;
-    for (let step = 0; step < plan.steps && !this.#cancelled;) {
+    for (let step = 0; step < steps && !this.#cancelled;) {
       const before = performance.now();
       succeed(run.train(1));
       step++;
       spent += performance.now() - before;
-      const testing = plan.testEvery > 0 && step % plan.testEvery === 0 && step < plan.steps;
-      if (spent - toldAt >= REPORT_EVERY || step === plan.steps || testing) {
+      const testing = plan.testEvery > 0 && from === 0 && step % plan.testEvery === 0 && step < steps;
+      if (spent - toldAt >= REPORT_EVERY || step === steps || testing) {
         const losses = readFloats(this.#core!, run.losses() + 4 * told, step - told);
         const stepsPerSecond = ((step - told) / (spent - toldAt)) * 1000;
         [told, toldAt] = [step, spent];
-        for (const each of plan.runs) await emit({ type: 'train', run: each.run, step, steps: plan.steps, losses: losses.slice(), stepsPerSecond });
+        for (const each of runs) await emit({ type: 'train', run: each.run, step: from + step, steps: plan.steps + each.fineTune, losses: losses.slice(), stepsPerSecond });
       }
-      if (testing) for (const each of plan.runs) await this.#test(run, plan, each, step, emit);
+      if (testing) for (const each of runs) await this.#under(run, plan, each, (own) => this.#test(own, plan, each, step, emit));
       await this.#turn();
     }
     return spent;
   }
 
-  async #test(run: NativeRun, plan: RunPlan, { run: index, tested }: RunPlan['runs'][number], step: number, emit: Emit): Promise<void> {
+  async #test(run: NativeRun, plan: RunPlan, { run: index }: PlannedRun, step: number, emit: Emit): Promise<void> {
     for (const length of plan.testLengths) {
       if (this.#cancelled) return;
-      const message = run.test(length, plan.testTokens, tested ?? '');
+      const message = run.test(length, plan.testTokens);
       if (message) await emit({ type: 'refused', run: index, step, length, message: errorFrom(message).message });
       else {
         const byPosition = readFloats(this.#core!, run.testByPosition(), run.testByPositionCount());

@@ -14,6 +14,32 @@ export interface EncodingTerm {
  */
 export type EncodingSpec = string | EncodingTerm | readonly (string | EncodingTerm)[];
 
+/** What one run of an experiment goes through. */
+export interface Phases {
+  /** Trained with this encoding, */
+  trained: string;
+  /** then tested with this one; null: as trained. */
+  tested: string | null;
+  /** Steps of fine-tuning with it before the test. */
+  fineTune: number;
+}
+
+/**
+ * Reads 'rope', 'rope>yarn:factor=4' or 'rope>yarn:factor=4@100': trained with what stands before the >, tested with what
+ * stands behind, after 100 steps of fine-tuning with it. The encodings themselves are not looked at.
+ * @throws RangeError
+ */
+export function phases(spec: string): Phases {
+  const fail = (allowed: string) => new RangeError(`encodings has '${shorten(spec)}'; allowed: ${allowed}`);
+  const [trained, behind, ...more] = spec.split('>') as [string, ...string[]];
+  if (more.length) throw fail('one >, trained with what stands before it, tested with what stands behind');
+  const [tested, steps, ...others] = behind?.split('@') ?? [null];
+  if (trained.includes('@') || others.length) throw fail('one @, behind the encoding that is put on after training: rope>rope@100');
+  if (steps !== undefined && !/^\s*0*[1-9]\d{0,6}\s*$/.test(steps)) throw fail('behind the @ how many steps of fine-tuning, 1 to 9999999');
+  if (tested !== null && !(trained.trim() && tested!.trim())) throw fail('an encoding on each side of >');
+  return { trained: trained.trim(), tested: tested!, fineTune: Number(steps ?? 0) };
+}
+
 /** The text form of a spec, which the core reads. @throws TypeError or RangeError naming what cannot be written in it. */
 export function specText(spec: EncodingSpec): string {
   if (typeof spec === 'string') return bounded(spec);

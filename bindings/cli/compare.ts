@@ -4,6 +4,7 @@ import { Presets, SingleBar } from 'cli-progress';
 import { Command, Option } from 'commander';
 import { Experiment, experiment, type ExperimentResult } from '../experiment.js';
 import type { ExperimentEvent, Task } from '../run.js';
+import { phases } from '../spec.js';
 import type { LengthSummary, Spread } from '../summary.js';
 import { checkWritable, integerArgument, integersArgument, listArgument, numberArgument } from './arguments.js';
 import { corpus } from './corpus.js';
@@ -25,6 +26,7 @@ interface Options {
   layers: number;
   heads: number;
   learningRate?: number;
+  fineTuneLength?: number;
   testTokens: number;
   workers?: number;
   threads?: number;
@@ -35,7 +37,7 @@ interface Options {
 export function compareCommand(): Command {
   return new Command('compare')
     .description('Trains a tiny transformer with each encoding at a short length and tests it at longer ones.')
-    .addOption(new Option('--encodings <a,b,…>', 'what to compare; options as in rope:base=500000, several at once as in rope+log_n; "rope>yarn:factor=8" (quoted): trained with the one, tested with the other; ./mine.mjs: a module that exports one')
+    .addOption(new Option('--encodings <a,b,…>', 'what to compare; options as in rope:base=500000, several at once as in rope+log_n; "rope>yarn:factor=8" (quoted): trained with the one, tested with the other, and with @100 behind it fine-tuned for 100 steps before; ./mine.mjs: a module that exports one')
       .argParser(listArgument).default(DEFAULT, DEFAULT.join()))
     .addOption(new Option('--task <task>', 'what to learn').choices(['text', 'copy', 'recall']).default('text'))
     .option('--text <file>', 'a text of your own; its last tenth is kept for the test')
@@ -48,6 +50,7 @@ export function compareCommand(): Command {
     .option('--layers <n>', 'layers', integerArgument(1), 4)
     .option('--heads <H>', 'heads', integerArgument(1), 4)
     .option('--learning-rate <r>', 'peak learning rate', numberArgument)
+    .option('--fine-tune-length <n>', 'tokens in a sequence of fine-tuning (default: 4 times the training length)', integerArgument(1))
     .option('--test-tokens <n>', 'tokens in each test, about', integerArgument(1), 16384)
     .option('--workers <n>', 'how many encodings train side by side (default: one less than there are cores)', integerArgument(0))
     .option('--threads <n>', 'threads of each of them, at most 16 (default: as many as share the cores)', integerArgument(1, 16))
@@ -68,6 +71,7 @@ Examples:
   lengthwise compare --encodings sinusoidal,rope,t5,alibi,window --train-length 64 --test-lengths 64,128,256,512,1024 \\
                      --steps 3000 --seeds 3 --svg stretch.svg
   lengthwise compare --encodings "rope,rope>ntk:factor=4,rope>yarn:factor=4,rope>grouped:group=8:window=16+rope"
+  lengthwise compare --encodings "rope,rope>rope@100,rope>yarn:factor=4@100" --fine-tune-length 256
   lengthwise compare --task recall --encodings nope,rope,random_sorted+rope --json > recall.json`)
     .action(run);
 }
@@ -84,24 +88,26 @@ async function run(options: Options): Promise<void> {
     stream: process.stderr, noTTYOutput: true, notTTYSchedule: 15000, etaBuffer: 100, hideCursor: true,
   }, Presets.shades_classic);
   const speeds = new Map<number, number>();
-  const training = ({ encoding, seed }: Experiment['runs'][number]) => `${seed} ${encoding.split('>')[0]!.trim()}`;
+  const training = ({ encoding, seed }: Experiment['runs'][number]) => `${seed} ${phases(encoding).trained}`;
   // What is trained alike is trained once: its first run stands for all of them.
   const first = ({ run }: ExperimentEvent) => job.runs.findIndex((other) => training(other) === training(job.runs[run]!));
   const onProgress = (event: ExperimentEvent) => {
     if (event.type === 'start') { // the first: nothing was wrong with the options
-      if (!bar.isActive) bar.start(trainings * steps, 0, { speed: 0 });
+      if (!bar.isActive) bar.start(total, 0, { speed: 0 });
     } else if (event.type === 'train') {
-      if (event.run !== first(event)) return;
+      if (event.step <= steps && event.run !== first(event)) return;
       speeds.set(event.run, event.stepsPerSecond);
       bar.increment(event.losses.length, { speed: Math.round(sum(speeds.values())) });
     } else if (event.type === 'end' || event.type === 'failed') speeds.delete(event.run);
   };
   const { specs, modules } = await withModules(encodings);
-  const trainings = new Set(specs.map((spec) => spec.split('>')[0]!.trim())).size * seeds;
+  const trainings = new Set(specs.map((spec) => phases(spec).trained)).size * seeds;
+  const total = trainings * steps + seeds * sum([...new Set(specs)].map((spec) => phases(spec).fineTune));
   const cores = availableParallelism(), places = Math.max(Math.min(workers ?? cores - 1, trainings), 1);
   const threads = options.threads ?? Math.min(Math.max(Math.floor(cores / places), 1), 16);
   const job = experiment({
     encodings: specs, register: [...modules.keys()], task, text, trainLength, testLengths, steps, seeds, batch, testTokens, workers, threads, onProgress,
+    fineTuning: { length: options.fineTuneLength },
     model: { width, layers, heads },
     training: options.learningRate === undefined ? {} : { learningRate: options.learningRate },
   });
@@ -132,11 +138,12 @@ async function finish(job: Experiment): Promise<ExperimentResult> {
   }
 }
 
-function printResult({ task, testLengths, trainLength, encodings }: ExperimentResult): void {
+function printResult({ task, testLengths, trainLength, encodings, fineTuning }: ExperimentResult): void {
   const cell = (test: LengthSummary) => (task === 'text' ? number(test.perplexity, 1) : number(test.accuracy, 100));
   const header = testLengths.map((length) => (length === trainLength ? `${length} (trained)` : String(length)));
   printTable([task === 'text' ? 'perplexity' : 'right, %', ...header], encodings.map((e) => [e.encoding, ...e.tests.map(cell)]), { numeric: true });
   const notes = encodings.flatMap((e) => [...e.failed, ...new Set(e.tests.flatMap((test) => test.refused ?? []))].map((note) => `${e.encoding}: ${note}`));
+  if (encodings.some(({ encoding }) => encoding.includes('@'))) notes.unshift(`@: steps of fine-tuning on sequences of ${fineTuning.length}`);
   if (notes.length) process.stdout.write(`\n${notes.join('\n')}\n`);
 }
 

@@ -3,7 +3,7 @@
 import { pathToFileURL } from 'node:url';
 import { importEncoding, type EncodingDefinition } from '../custom.js';
 
-const PATH = /[^+|:>\s]+\.m?js(?=\s*(?:$|[+|:>]))/g;
+const PATH = /[^+|:>\s]+\.m?js(?=\s*(?:$|[+|:>@]))/g;
 
 /** Specs with the name that a module's encoding has in place of its path, and those modules with their encodings. */
 export async function withModules(specs: string[]): Promise<{ specs: string[]; modules: Map<URL, EncodingDefinition> }> {

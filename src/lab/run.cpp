@@ -5,14 +5,29 @@
 
 namespace lw {
 
-Error Run::make(ModelConfig model, const RunConfig& config, std::unique_ptr<Run>& out) {
+static Error check(const RunConfig& config) {
   if (config.batch < 1 || config.batch > 1 << 16) return {"batch is " + std::to_string(config.batch) + "; allowed: 1 to 65536"};
   if (config.length < 1 || config.length > 1 << 20) return {"length is " + std::to_string(config.length) + "; allowed: 1 to 1048576"};
   if (double(config.batch) * config.length > 1 << 24)
     return {"batch × length is " + std::to_string(int64_t(config.batch) * config.length) + "; allowed: at most 16777216 tokens in a step"};
+  return {};
+}
+
+Error Run::make(ModelConfig model, const RunConfig& config, std::unique_ptr<Run>& out) {
+  if (Error e = check(config)) return e;
   std::unique_ptr<Run> run(new Run(config));
   model.vocabulary = run->source_.vocabulary();
   if (Error e = Transformer::make(model, config.seed, run->model_)) return e;
+  if (Error e = Trainer::make(*run->model_, config.train, config.seed, run->trainer_)) return e;
+  out = std::move(run);
+  return {};
+}
+
+Error Run::with_encoding(const std::string& encoding, const RunConfig& config, std::unique_ptr<Run>& out) const {
+  if (Error e = check(config)) return e;
+  std::unique_ptr<Run> run(new Run(config));
+  run->source_ = source_;
+  if (Error e = model_->with_encoding(encoding, run->model_)) return e;
   if (Error e = Trainer::make(*run->model_, config.train, config.seed, run->trainer_)) return e;
   out = std::move(run);
   return {};
@@ -28,7 +43,7 @@ Error Run::train(int steps) {
   return {};
 }
 
-Error Run::test(int length, int tokens, const std::string& encoding, TestResult& out) {
+Error Run::test(int length, int tokens, TestResult& out) {
   if (Error e = source_.check_length("test length", length)) return e;
   out = {};
   out.length = length, out.sequences = std::max(1, tokens / length);
@@ -36,13 +51,10 @@ Error Run::test(int length, int tokens, const std::string& encoding, TestResult&
   Buffer<float> losses;
   std::vector<unsigned char> correct(length);
   if (!losses.resize(length)) return out_of_memory("the losses", 4.0 * length);
-  std::unique_ptr<Transformer> other;
-  if (!encoding.empty()) if (Error e = model_->with_encoding(encoding, other)) return e;
-  Transformer& model = other ? *other : *model_;
   double right = 0;
   for (int s = 0; s < out.sequences; s++) {
     source_.test_sequence(s, out.sequences, length, batch_);
-    if (Error e = model.losses_of(batch_.tokens.data(), length + 1, losses.data(), correct.data())) return e;
+    if (Error e = model_->losses_of(batch_.tokens.data(), length + 1, losses.data(), correct.data())) return e;
     for (int t = 0; t < length; t++)
       if (batch_.weights[t] > 0) sums[t] += losses[t], counts[t]++, right += correct[t];
   }

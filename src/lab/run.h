@@ -25,12 +25,14 @@ class Run {
  public:
   // model.vocabulary is set by the task.
   static Error make(ModelConfig model, const RunConfig& config, std::unique_ptr<Run>& out);
+  // A run that begins with these weights under another encoding (Transformer::with_encoding), on the same task and text:
+  // for a test, or for fine-tuning. This one does not see what that one trains. config.task is not read.
+  Error with_encoding(const std::string& encoding, const RunConfig& config, std::unique_ptr<Run>& out) const;
 
   TaskSource& source() { return source_; }
   Error train(int steps);
   // About `tokens` tokens in sequences of `length`, one pass each, every target weighed alike; at least one sequence.
-  // encoding: another than that of training, put on the model (Transformer::with_encoding); "": its own.
-  Error test(int length, int tokens, const std::string& encoding, TestResult& out);
+  Error test(int length, int tokens, TestResult& out);
   const std::vector<float>& losses() const { return losses_; }  // one for each step so far
   Trainer& trainer() { return *trainer_; }
   Transformer& model() { return *model_; }

@@ -161,7 +161,7 @@ TEST_CASE("custom: trains to the same bits, and its source is asked only when a 
     e = run->train(20);
     REQUIRE_MESSAGE(!e, e.text);
     TestResult result;
-    e = run->test(48, 96, "", result);
+    e = run->test(48, 96, result);
     REQUIRE_MESSAGE(!e, e.text);
     auto losses = run->losses();
     losses.push_back(float(result.loss));

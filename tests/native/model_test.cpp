@@ -265,7 +265,7 @@ TEST_CASE("run: the loss falls on text for every encoding; training resumes to t
     CHECK(std::memcmp(a->model().parameters(), b->model().parameters(), a->model().parameter_count() * sizeof(float)) == 0);
     TestResult result;
     bool refuses = spec == "learned" || spec == "learned:normalize=true+shaw";
-    e = a->test(32, 64, "", result);
+    e = a->test(32, 64, result);
     CHECK(bool(e) == refuses);  // a table ends at the trained length unless told to clamp or interpolate
     if (!e) CHECK(std::isfinite(result.loss));
   }

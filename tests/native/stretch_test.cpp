@@ -87,10 +87,16 @@ TEST_CASE("a run can be tested with another encoding than it is trained with") {
   auto plain = run("rope");
   const char* narrow = "window:width=4+rope";
   TestResult a, b, c;
+  auto under = [&](const char* encoding) {
+    std::unique_ptr<Run> out;
+    Error e = plain->with_encoding(encoding, config, out);
+    REQUIRE_MESSAGE(!e, e.text);
+    return out;
+  };
   for (int length : {16, 48}) {
-    REQUIRE(!plain->test(length, 200, "", a));
-    REQUIRE(!plain->test(length, 200, "rope", b));
-    REQUIRE(!plain->test(length, 200, narrow, c));
+    REQUIRE(!plain->test(length, 200, a));
+    REQUIRE(!under("rope")->test(length, 200, b));
+    REQUIRE(!under(narrow)->test(length, 200, c));
     CHECK(a.loss == b.loss);
     CHECK(a.loss != c.loss);
     // The second half counts: its first token follows the mark.
@@ -107,9 +113,42 @@ TEST_CASE("a run can be tested with another encoding than it is trained with") {
     CHECK(c.loss == doctest::Approx(sum / count).epsilon(1e-12));
   }
   // Trained on: the tests follow.
-  REQUIRE(!plain->test(16, 200, narrow, b));
+  REQUIRE(!under(narrow)->test(16, 200, b));
   REQUIRE(!plain->train(5));
-  REQUIRE(!plain->test(16, 200, narrow, c));
+  REQUIRE(!under(narrow)->test(16, 200, c));
   CHECK(c.loss != b.loss);
-  CHECK(plain->test(16, 200, "t5", c).text.find("learns encoding.0.t5.") != std::string::npos);
+  std::unique_ptr<Run> none;
+  CHECK(plain->with_encoding("t5", config, none).text.find("learns encoding.0.t5.") != std::string::npos);
+  CHECK(!none);
+}
+
+TEST_CASE("a run under another encoding is fine-tuned by itself, on sequences of its own length") {
+  RunConfig config, longer;
+  config.task = longer.task = Task::copy;
+  config.batch = 4, config.length = 16;
+  longer.batch = 2, longer.length = 40, longer.seed = 3, longer.train.optimiser.rate = 1e-3f, longer.train.optimiser.steps = 6;
+  std::unique_ptr<Run> plain, tuned;
+  REQUIRE(!Run::make(small("rope"), config, plain));
+  REQUIRE(!plain->train(20));
+  const std::vector<float> weights(plain->model().parameters(), plain->model().parameters() + plain->model().parameter_count());
+  // The same by hand, beside it.
+  std::unique_ptr<Transformer> model;
+  std::unique_ptr<Trainer> trainer;
+  REQUIRE(!plain->model().with_encoding("ntk:factor=4", model));
+  REQUIRE(!Trainer::make(*model, longer.train, longer.seed, trainer));
+  REQUIRE(!plain->with_encoding("ntk:factor=4", longer, tuned));
+  CHECK(tuned->losses().empty());
+  REQUIRE(!tuned->train(6));
+  Batch batch;
+  for (int i = 0; i < 6; i++) {
+    plain->source().train_batch(2, 40, trainer->batches(), batch);
+    CHECK((batch.length >= 20 && batch.length <= 40));
+    REQUIRE(!trainer->step(batch.tokens.data(), batch.weights.data(), batch.sequences, batch.length));
+    CHECK(tuned->losses()[i] == float(trainer->info().loss));
+  }
+  CHECK(logits(tuned->model(), 40) == logits(*model, 40));
+  CHECK(std::memcmp(plain->model().parameters(), weights.data(), weights.size() * sizeof(float)) == 0);
+  CHECK(plain->losses().size() == 20);
+  longer.batch = 0;
+  CHECK(plain->with_encoding("rope", longer, tuned).text == "batch is 0; allowed: 1 to 65536");
 }

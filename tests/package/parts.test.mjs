@@ -52,8 +52,9 @@ test('after a trap the instance is spoilt, and says so', () => {
   const thrown = (error) => () => { throw error; };
   const core = (error) => guarded({
     HEAPU8: new Uint8Array(8), _malloc: () => 8, _free: () => {}, catalogue: () => '[]', lastError: () => '', Model: { make: () => null }, Run: { make: () => null },
-    Encoder: { make: () => ({ plan: thrown(error), describe() { return this.text; }, text: 'here', delete: thrown(new Error('deleted')) }) },
+    Encoder: { make: () => object(error) },
   });
+  const object = (error) => ({ plan: thrown(error), describe() { return this.text; }, text: 'here', other: () => object(error), none: () => null, delete: thrown(new Error('deleted')) });
   const trap = new WebAssembly.RuntimeError('memory access out of bounds');
   for (const [error, kind] of [
     [trap, EngineError], [new WebAssembly.RuntimeError('Aborted(). Build with -sASSERTIONS for more info.'), OutOfMemoryError],
@@ -62,6 +63,7 @@ test('after a trap the instance is spoilt, and says so', () => {
     const own = core(error);
     const encoder = own.Encoder.make();
     assert.equal(own.Model.make(), null);
+    assert.equal(encoder.none(), null);
     assert.equal(encoder.describe(), 'here');
     assert.equal(own.spoilt, false);
     for (const call of [() => encoder.plan(), () => encoder.describe(), () => own.catalogue(), () => own._malloc(8), () => own.Encoder.make()]) {
@@ -71,6 +73,10 @@ test('after a trap the instance is spoilt, and says so', () => {
     own._free(8);
     encoder.delete();
   }
+  // An object that another one makes is no less guarded.
+  const chain = core(trap);
+  assert.throws(() => chain.Encoder.make().other().other().plan(), EngineError);
+  assert.equal(chain.spoilt, true);
   const own = core(new TypeError('another error'));
   assert.throws(() => own.Encoder.make().plan(), /another error/);
   assert.equal(own.spoilt, false);

@@ -5,7 +5,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { DisposedError, experiment, load } from '../../dist/index.js';
+import { DisposedError, experiment, load, phases } from '../../dist/index.js';
 import { load as loadRemote } from '../../dist/remote.js';
 
 const lw = await load();
@@ -80,8 +80,8 @@ test('an experiment with > trains with what stands before it and tests with what
     if (event.type === 'train') event.losses.fill(0);
     if (event.type === 'test' && event.run === 2) throw new Error('no');
   } }).finished;
-  assert.deepEqual(spoilt.encodings.map((e) => e.failed.length), [0, 0, 1, 1]);
-  assert.ok(spoilt.encodings.slice(0, 2).every(({ tests }) => tests.every(({ loss }) => loss.mean > 0)));
+  assert.deepEqual(spoilt.encodings.map((e) => e.failed), [[], [], ['no'], []]);
+  assert.ok(spoilt.encodings.filter((_, i) => i !== 2).every(({ tests }) => tests.every(({ loss }) => loss.mean > 0)));
   // Trained once for all four, and each is told everything.
   for (let run = 0; run < 8; run++) {
     const of = (type) => told.filter((event) => event.run === run && event.type === type);
@@ -103,6 +103,63 @@ test('an experiment with > trains with what stands before it and tests with what
   }
 });
 
+test('phases reads what a run goes through', () => {
+  const none = { tested: null, fineTune: 0 };
+  for (const [spec, wanted] of [['rope', { trained: 'rope', ...none }], [' rope+log_n ', { trained: 'rope+log_n', ...none }],
+    ['rope > yarn:factor=4', { trained: 'rope', tested: ' yarn:factor=4', fineTune: 0 }], ['rope>rope|nope @ 0100 ', { trained: 'rope', tested: 'rope|nope ', fineTune: 100 }]])
+    assert.deepEqual(phases(spec), wanted, spec);
+  for (const [spec, allowed] of [['a>b>c', /one >/], ['rope@5', /one @, behind the encoding that is put on/], ['rope@5>rope', /one @/], ['rope>rope@5@6', /one @/], ['rope>@5', /each side/], ['>rope', /each side/],
+    ...['', ' ', '0', '-1', '1.5', '1e3', '12345678', 'x', '5 6'].map((steps) => [`rope>rope@${steps}`, /behind the @ how many steps of fine-tuning, 1 to 9999999/])])
+    assert.throws(() => phases(spec), (e) => e instanceof RangeError && e.message.startsWith(`encodings has '${spec}'; allowed: `) && allowed.test(e.message), spec);
+});
+
+test('an experiment with @ fine-tunes before it tests, apart from the others', async () => {
+  const encodings = ['rope', 'rope>rope', 'rope>rope@6', 'rope>yarn:factor=4@6'], told = [];
+  const options = { ...tiny, encodings, testEvery: 10, onProgress: (event) => told.push(event) };
+  const result = await experiment(options).finished, [plain, same, tuned, yarn] = result.encodings;
+  assert.deepEqual(result.fineTuning, { length: 64, learningRate: 1e-3 });
+  const losses = ({ tests }) => tests.map((t) => t.loss.mean), first = (e) => e.trainLosses[0].slice(0, 20);
+  assert.deepEqual(losses(same), losses(plain));
+  for (const e of [tuned, yarn]) {
+    assert.equal(e.trainLosses[0].length, 26);
+    assert.deepEqual(first(e), plain.trainLosses[0]);
+    losses(e).forEach((loss, i) => assert.notEqual(loss, losses(plain)[i]));
+  }
+  // The first loss of fine-tuning is that of the trained model on the longer sequences: nothing was learned before it.
+  assert.notEqual(tuned.trainLosses[0][20], yarn.trainLosses[0][20]);
+  const steps = (run, type) => told.filter((event) => event.run === run && event.type === type).map(({ step }) => step);
+  assert.deepEqual([0, 2].map((run) => steps(run, 'test')), [[10, 10, 20, 20], [10, 10, 26, 26]]);
+  assert.deepEqual([0, 2].map((run) => [steps(run, 'train').at(-1), ...new Set(told.filter((e) => e.run === run && e.type === 'train').map((e) => e.steps))]), [[20, 20], [26, 26]]);
+  // Alone it comes out the same; another length or learning rate does not.
+  const alone = async (more) => losses((await experiment({ ...tiny, encodings: ['rope>rope@6'], ...more }).finished).encodings[0]);
+  assert.deepEqual(await alone({}), losses(tuned));
+  assert.deepEqual(await alone({ fineTuning: { length: 64, learningRate: 1e-3 } }), losses(tuned));
+  assert.deepEqual(await alone({ training: { learningRate: 3e-3 }, fineTuning: { learningRate: undefined } }), losses(tuned));
+  assert.notDeepEqual(await alone({ fineTuning: { length: 32 } }), losses(tuned));
+  assert.notDeepEqual(await alone({ fineTuning: { learningRate: 3e-3 } }), losses(tuned));
+  // What cannot be fine-tuned at that length comes to light before anything is trained; what breaks off later does so alone.
+  let began = false;
+  await assert.rejects(experiment({ ...tiny, encodings: ['learned', 'learned>learned@2'], onProgress: () => { began = true; } }).finished, /the table of learned has trainedLength = 16 rows/);
+  await assert.rejects(experiment({ ...tiny, task: 'text', text: { train: 'x'.repeat(60), test: 'x'.repeat(90) }, encodings: ['rope>rope@2'], onProgress: () => { began = true; } }).finished, /length is 64; allowed: less than the 60 bytes of the training text/);
+  assert.ok(!began);
+  const late = await experiment({ ...tiny, encodings: ['learned>learned@60', 'learned', 'learned>nope@60'], fineTuning: { length: 17 } }).finished; // copy draws lengths from 8 to 17
+  assert.deepEqual(late.encodings.map((e) => e.failed.length), [1, 0, 0]);
+  for (const [fineTuning, message] of [[{ length: 1 }, /fineTuning\.length is 1; it must be/], [{ length: 2.5 }, /fineTuning\.length/], [{ learningRate: -1 }, /fineTuning\.learningRate is -1/], [{ steps: 5 }, /fineTuning has no option 'steps'/], [null, /fineTuning/]])
+    assert.throws(() => experiment({ ...tiny, encodings, fineTuning }), message);
+});
+
+test('a cancelled experiment stops in the midst of fine-tuning', async () => {
+  const steps = [];
+  const job = experiment({ ...tiny, encodings: ['rope>rope@9000'], onProgress: (event) => {
+    if (event.type !== 'train') return;
+    steps.push(event.step);
+    if (event.step > 20) job.cancel();
+  } });
+  await assert.rejects(job.finished, { name: 'AbortError' });
+  assert.ok(steps.at(-1) < 9000);
+  assert.ok(job.result.encodings[0].trainLosses[0].length > 20);
+});
+
 test('on the command line: compare with >, loss and generate with --encoding, modules too', () => {
   const folder = mkdtempSync(join(tmpdir(), 'lengthwise-'));
   const at = (name) => join(folder, name), json = (...args) => JSON.parse(execFileSync(process.execPath, [cli, ...args, '--json'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }));
@@ -122,6 +179,8 @@ test('on the command line: compare with >, loss and generate with --encoding, mo
     assert.equal(json('generate', ...model, '--prompt', 'a', '--tokens', '3', '--encoding', 'nope', '--precision', 'f16').tokens.length, 3);
     const few = ['--task', 'copy', '--train-length', '16', '--steps', '5', '--width', '16', '--heads', '2', '--layers', '2', '--workers', '0'];
     assert.deepEqual(json('compare', '--encodings', `rope,rope>rope+${at('mine.mjs')}`, ...few).encodings.map((e) => e.encoding), ['rope', 'rope>rope+mine']);
+    const { fineTuning, encodings: [, tuned] } = json('compare', '--encodings', `rope,rope>rope+${at('mine.mjs')}@2`, ...few, '--fine-tune-length', '24');
+    assert.deepEqual([fineTuning.length, tuned.encoding, Object.keys(tuned.trainLosses[0]).length], [24, 'rope>rope+mine@2', 7]);
     assert.throws(() => json('loss', ...model, '--tokens', at('tokens.json'), '--encoding', 't5'), (e) => /learns encoding/.test(e.stderr));
   } finally {
     lw.unregister('mine');

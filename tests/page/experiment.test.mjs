@@ -47,6 +47,23 @@ test('what cannot be run is said, where it is typed and where it came by a link'
   assert.equal(await page.evaluate(() => window.deep('[data-action=start]').disabled), false);
 });
 
+test('fine-tuning: offered beside what is put on a trained model, in the link, counted, explained', options, async (t) => {
+  const page = await opened(t, '#encodings=rope,yarn&task=copy&length=16&reach=4&size=tiny&steps=2&seeds=1&start=0');
+  await page.evaluate(() => window.deep('[data-action=fine-tune]').click());
+  const encodings = () => page.evaluate(() => window.deep('lengthwise-experiment').settings.encodings);
+  await page.waitFor(() => window.deep('[data-action=fine-tune]') === undefined);
+  assert.deepEqual(await encodings(), ['rope', 'rope>yarn', 'rope>yarn@100', 'rope>rope@100']);
+  assert.deepEqual(await text(page, 'lengthwise-encodings .chosen .name'), ['RoPE', 'RoPE → YaRN @100', 'RoPE → RoPE @100', 'RoPE → YaRN']);
+  await page.evaluate(() => { location.hash = location.hash.replaceAll('@100', '@3').replaceAll('%40100', '%403').replace('&start=0', ''); });
+  await done(page);
+  assert.deepEqual(await encodings(), ['rope', 'rope>yarn', 'rope>yarn@3', 'rope>rope@3']);
+  await page.waitFor(() => window.deepAll('lengthwise-results tbody td:last-child').map((cell) => cell.textContent).join() === '2,2,5,5');
+  assert.match((await text(page, '.protocol'))[0], /fine-tuning before the test.*sequences of 64\./);
+  // A table that ends at the trained length cannot be fine-tuned past it: said before anything is trained.
+  await page.evaluate(() => { location.hash = '#encodings=nope,learned@5&start=0'; });
+  await page.waitFor(() => /^learned>learned@5 is left out: .*64 rows/.test(window.deep('lengthwise-encodings .error')?.textContent ?? ''));
+});
+
 test('the keyboard stays with the buttons; what is cancelled says so', options, async (t) => {
   const page = await opened(t, endless);
   const focus = () => page.evaluate(() => window.deep('lengthwise-experiment').shadowRoot.activeElement?.dataset.action ?? 'lost');

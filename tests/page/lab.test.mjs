@@ -54,6 +54,15 @@ test('seeds are averaged after equally many steps', () => {
   assert.equal(positionCurves(lab, 256).at(-1).y, 40);
 });
 
+test('steps of fine-tuning count on: a curve is done after them', () => {
+  const lab = new Lab({ ...settings, encodings: ['rope', 'rope>rope@40'] });
+  assert.deepEqual(lab.runs.map((run) => run.steps), [160, 200]);
+  for (const step of [160, 200]) {
+    for (const encoding of ['rope', 'rope>rope@40']) for (const length of lengths) if (step <= lab.of(encoding)[0].steps) lab.take({ encoding, seed: 1, kind: 'test', test: measured(step, length) });
+    assert.deepEqual(stretch(lab).filter((point) => point.length === 64).map((point) => [point.step, point.progress]), [[160, 1], [step, step / 200]]);
+  }
+});
+
 test('what opens no door but ids is run with rope, and is called so', () => {
   const read = (hash) => fromHash(hash, catalogue).encodings;
   assert.deepEqual(read('#encodings=random_sorted,grouped:window=8,bilevel,nope'), ['random_sorted+rope', 'grouped:window=8+rope', 'bilevel', 'nope']);
@@ -65,6 +74,7 @@ test('what opens no door but ids is run with rope, and is called so', () => {
   assert.equal(runnable('rope|nope>grouped:window=8', catalogue), 'rope|nope>grouped:window=8+rope');
   assert.equal(runnable(' grouped', catalogue), 'rope>grouped:window=16+rope');
   assert.equal(runnable('rope>nope', catalogue), 'rope>nope');
+  for (const [given, meant] of [['rope>nope @ 100', 'rope>nope@100'], ['rope@50', 'rope>rope@50'], ['grouped@7', 'rope>grouped:window=16+rope@7'], ['rope@', 'rope>rope@'], ['rope@5@6', 'rope>rope@5@6']]) assert.equal(runnable(given, catalogue), meant);
   const title = (spec) => shortTitle(spec, catalogue, 'en');
   assert.equal(title('random_sorted+rope'), 'Randomised positions + RoPE');
   assert.equal(title('rope>grouped:window=16+rope'), 'RoPE → Self-Extend');
@@ -72,6 +82,8 @@ test('what opens no door but ids is run with rope, and is called so', () => {
   assert.equal(title('rope>bilevel+rope'), 'RoPE → BiPE + RoPE');
   assert.equal(title('rope>nope'), 'RoPE → No encoding');
   assert.equal(title('rope>rope'), 'RoPE → RoPE');
+  assert.equal(title('rope>grouped:window=16+rope@100'), 'RoPE → Self-Extend @100');
+  assert.equal(wardrobe(catalogue, ['rope>nope@9'])('rope>nope@9').stroke, wardrobe(catalogue, ['rope>nope'])('rope>nope').stroke);
   assert.equal(title('rope>grouped:window=8+rope'), 'RoPE → grouped:window=8');
   assert.match(wardrobe(catalogue)('rope>grouped:window=16+rope').stroke, /--lw-ids/);
   assert.match(wardrobe(catalogue, ['nope>grouped+rope'])('nope>grouped+rope').stroke, /--lw-ids/);

@@ -1,5 +1,6 @@
 // One colour and dash for each encoding, the same everywhere. The hue says which door it opens first.
 import type { Descriptor } from './engine.ts';
+import { fineTuned, untuned } from './settings.ts';
 
 export interface Dress { stroke: string; dash: string }
 const shades = [
@@ -17,7 +18,7 @@ export function wardrobe(catalogue: Descriptor[], mixes: string[] = []): Wardrob
   const worn = new Map<string, number>(), dressed = new Map<string, Dress>();
   for (const spec of [...catalogue.map((d) => d.experiment), ...mixes]) {
     if (dressed.has(spec)) continue;
-    const door = first.get(spec.split('>').at(-1)!.trim().split(/[:+|]/)[0]!) ?? 'none';
+    const door = first.get(untuned(spec).split('>').at(-1)!.trim().split(/[:+|]/)[0]!) ?? 'none';
     const n = worn.get(door) ?? 0;
     worn.set(door, n + 1);
     // Shade and dash change together: neighbours of one hue differ in both.
@@ -29,14 +30,14 @@ export function wardrobe(catalogue: Descriptor[], mixes: string[] = []): Wardrob
 export const titleOf = (descriptor: Descriptor, language: string): string => (language === 'zh' ? descriptor.title_zh : descriptor.title);
 
 // For chips and labels: of "Rotary (RoPE)" the short name in brackets; of a mix its titles, or its spec where it has options
-// that are not the catalogue's own; an arrow from what is trained to what is tested.
+// that are not the catalogue's own; an arrow from what is trained to what is tested, and steps of fine-tuning behind it.
 export function shortTitle(spec: string, catalogue: Descriptor[], language: string): string {
   const short = (title: string) => /[(（](.+)[)）]/.exec(title)?.[1] ?? title;
   const examples = new Map(catalogue.map((d) => [[d.name, d.example].filter(Boolean).join(':'), short(titleOf(d, language))]));
   const numbers = (term: string) => catalogue.find((d) => d.name === term.split(':')[0])?.doors.join() === 'ids';
-  const sides = spec.split('>').map((side) => side.split('+').map((term) => term.trim()));
+  const steps = fineTuned(spec), sides = untuned(spec).split('>').map((side) => side.split('+').map((term) => term.trim()));
   const [trained, tested] = sides;
   // Of "rope>grouped+rope" only what is new: numbers have to be read by something.
   if (tested && tested.slice(0, -1).some(numbers) && tested.slice(0, -1).every(numbers) && trained!.join('+') === tested.at(-1)) tested.pop();
-  return sides.map((terms) => (terms.every((term) => examples.has(term)) ? terms.map((term) => examples.get(term)).join(' + ') : terms.join('+'))).join(' → ');
+  return sides.map((terms) => (terms.every((term) => examples.has(term)) ? terms.map((term) => examples.get(term)).join(' + ') : terms.join('+'))).join(' → ') + (steps ? ` @${steps}` : '');
 }

@@ -5,9 +5,11 @@ import { Localised } from './localised.ts';
 import { shortTitle, titleOf, type Wardrobe } from './dress.ts';
 import { linked } from './paper.ts';
 import { places } from './places.ts';
-import { defaults, runnable } from './settings.ts';
+import { defaults, fineTuned, runnable, untuned } from './settings.ts';
 import type { Descriptor } from './engine.ts';
 import './block.ts';
+
+const usualSteps = 100; // of fine-tuning: enough to see what it does
 
 // Which encodings to compare. Fires `lw-encodings` (detail: specs) and `lw-lit` (detail: the one under the pointer).
 @customElement('lengthwise-encodings')
@@ -53,7 +55,7 @@ export class EncodingPicker extends Localised {
   override render() {
     const { t, catalogue, chosen } = this;
     const { presets } = this;
-    const doors = (spec: string) => spec.split('>').at(-1)!.split(/[+|]/).flatMap((term) => catalogue.find((d) => d.name === term.trim().split(':')[0])?.doors ?? []);
+    const doors = (spec: string) => untuned(spec).split('>').at(-1)!.split(/[+|]/).flatMap((term) => catalogue.find((d) => d.name === term.trim().split(':')[0])?.doors ?? []);
     const six = defaults.encodings.filter((name) => presets.includes(name));
     return html`
       <header><h3>${t.encodings}</h3>
@@ -61,6 +63,7 @@ export class EncodingPicker extends Localised {
         <button class="link" @click=${() => this.choose(presets)}>${t.all}</button>
         <button class="link" @click=${() => this.choose([])}>${t.none}</button></header>
       <ul aria-label=${t.encodings}>${[...six, ...chosen.filter((spec) => !presets.includes(spec))].map((spec) => this.chip(spec))}</ul>
+      ${this.untried.length ? html`<p class="note"><button class="link" data-action="fine-tune" @click=${() => this.choose([...chosen, ...this.untried])}>${t.fineTuneToo(usualSteps)}</button></p>` : nothing}
       ${chosen.filter((spec) => this.fault(spec)).map((spec) => html`<p class="error">${t.leftOut(spec)}${this.fault(spec)}</p>`)}
       ${[...(Object.keys(t.door) as Door[]), 'none' as const].map((door) => this.group(door, catalogue.filter((d) => (d.doors[0] ?? 'none') === door && !six.includes(d.name))))}
       <form @submit=${this.add}><input name="spec" aria-label=${t.addSpec} placeholder="${t.addSpec}: ${t.addSpecHint}" autocomplete="off" spellcheck="false" aria-describedby="wrong" aria-invalid=${this.wrong !== ''} @input=${() => (this.wrong = '')}>
@@ -69,6 +72,13 @@ export class EncodingPicker extends Localised {
       <p class="error" id="wrong" role="alert">${this.wrong}</p>
       <lengthwise-block .lang=${this.lang} .open=${(this.pointed ? [this.pointed] : chosen).flatMap(doors)}></lengthwise-block>
       <div popover id="about" role="dialog" aria-label=${this.shown ? t.about(titleOf(this.shown, this.language)) : nothing}>${this.shown && this.about(this.shown)}</div>`;
+  }
+
+  // What is put on a trained model might be fine-tuned too, and beside it what the model was trained with.
+  private get untried(): string[] {
+    const put = this.chosen.filter((spec) => spec.includes('>') && !fineTuned(spec) && !this.fault(spec));
+    const specs = put.flatMap((spec) => [spec, spec.replace(/>.*/, (_) => `>${spec.split('>')[0]}`)]).map((spec) => `${spec}@${usualSteps}`);
+    return put.every((spec) => this.chosen.some((other) => fineTuned(other) && untuned(other) === spec)) ? [] : [...new Set(specs)].filter((spec) => !this.chosen.includes(spec));
   }
 
   private get presets() { return this.catalogue.map((d) => d.experiment); }

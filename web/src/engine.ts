@@ -1,9 +1,9 @@
 // The package, as this page uses it: the catalogue, and an experiment whose events say which encoding and seed they are of.
-import { experiment, load, type EncodingDescriptor, type ExperimentEvent, type Lengthwise } from 'lengthwise';
+import { experiment, load, phases, type EncodingDescriptor, type ExperimentEvent, type Lengthwise } from 'lengthwise';
 import { texts } from 'lengthwise/texts';
 import * as sample from 'virtual:sample-text';
 import type { LabEvent } from './lab.ts';
-import { batch, sizes, testLengths, type Settings } from './settings.ts';
+import { batch, fineTuneLength, sizes, testLengths, type Settings } from './settings.ts';
 
 export type Descriptor = EncodingDescriptor;
 export interface Text { train: Uint8Array; test: Uint8Array }
@@ -14,11 +14,14 @@ export const engine = (): Promise<Lengthwise> => (loaded ??= load());
 export const catalogue = (): Promise<Descriptor[]> => engine().then((lengthwise) => lengthwise.encodings(texts));
 
 /** What is wrong with an encoding in the models of an experiment, in the engine's words; nothing if it is right. */
-export function faultOf(lengthwise: Lengthwise, encoding: string, { size, length }: Settings): string {
+export function faultOf(lengthwise: Lengthwise, encoding: string, settings: Settings): string {
+  const { size, length } = settings;
   try {
-    const [trained, ...tested] = encoding.split('>'), model = lengthwise.model({ ...sizes[size], trainedLength: length, encoding: trained! });
+    const { trained, tested, fineTune } = phases(encoding), model = lengthwise.model({ ...sizes[size], trainedLength: length, encoding: trained });
     try {
-      if (tested.length) model.withEncoding(tested.join('>')).dispose();
+      const other = tested === null ? undefined : model.withEncoding(tested);
+      if (fineTune) other!.losses(new Uint8Array(fineTuneLength(settings)));
+      other?.dispose();
     } finally {
       model.dispose();
     }
@@ -49,7 +52,7 @@ export function begin(settings: Settings, own: Text | undefined, on: (event: Lab
     if (abort.signal.aborted) return;
     running = experiment({
       encodings: settings.encodings, task: settings.task, text, trainLength: settings.length, testLengths: testLengths(settings),
-      steps: settings.steps, testEvery: Math.ceil(settings.steps / curvesPerRun), testTokens, seeds: settings.seeds, batch, model: sizes[settings.size],
+      steps: settings.steps, testEvery: Math.ceil(settings.steps / curvesPerRun), testTokens, seeds: settings.seeds, batch, model: sizes[settings.size], fineTuning: { length: fineTuneLength(settings) },
       workers: Math.min(navigator.hardwareConcurrency || 2, 16), signal: abort.signal,
       onProgress: (event) => on({ ...running!.runs[event.run]!, ...translate(event) }),
     });

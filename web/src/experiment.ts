@@ -6,7 +6,7 @@ import { Localised } from './localised.ts';
 import { Lab, measureOf, stretch } from './lab.ts';
 import { shortTitle, wardrobe } from './dress.ts';
 import { keep, kept } from './kept.ts';
-import { batch, defaults, runnable, sizes, testLengths, toHash, type Settings } from './settings.ts';
+import { batch, defaults, fineTuned, fineTuneLength, runnable, sizes, testLengths, toHash, untuned, type Settings } from './settings.ts';
 import { csv, download, json, standalone } from './export.ts';
 import type { Chart } from './charts/chart.ts';
 import './charts/stretch-chart.ts';
@@ -137,7 +137,7 @@ export class Experiment extends Localised {
   // What the catalogue has is right; of anything else the engine is asked, once for each kind of model.
   private readonly fault = (spec: string): string => {
     if (!this.lengthwise || this.all.some((d) => d.experiment === spec)) return '';
-    const unknown = spec.split(/[+|>]/).map((term) => term.trim().split(':')[0]!).find((name) => !this.all.some((d) => d.name === name));
+    const unknown = untuned(spec).split(/[+|>]/).map((term) => term.trim().split(':')[0]!).find((name) => !this.all.some((d) => d.name === name));
     if (unknown !== undefined) return this.t.noSuch(unknown); // the engine would list all that there are
     const key = [this.settings.size, this.settings.length, spec].join(' ');
     if (!this.faults.has(key)) this.faults.set(key, faultOf(this.lengthwise, spec, this.settings));
@@ -226,7 +226,7 @@ export class Experiment extends Localised {
     const counts = this.lab.runs.flatMap((run) => run.parameters ?? []);
     const parameters = counts.length ? t.parameters(Math.min(...counts), Math.max(...counts)) : '';
     return t.protocol({ parameters, width, layers, heads, tokens, batch, length: settings.length, steps: settings.steps, seeds: settings.seeds }) +
-      `${t.protocolTest[this.lab.ownText && settings.task === 'text' ? 'own' : settings.task]}${t.tinyNote}`;
+      `${t.protocolTest[this.lab.ownText && settings.task === 'text' ? 'own' : settings.task]}${settings.encodings.some(fineTuned) ? t.fineTuned(fineTuneLength(settings)) : ''}${t.tinyNote}`;
   }
 }
 

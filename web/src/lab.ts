@@ -1,5 +1,5 @@
 // What has been measured so far, and what the charts and tables read from it. Numbers come from runs and nowhere else.
-import { testLengths, type Settings, type Task } from './settings.ts';
+import { fineTuned, testLengths, type Settings, type Task } from './settings.ts';
 
 export interface Test {
   step: number;    // how far training was when this was measured
@@ -40,7 +40,7 @@ export class Lab {
   constructor(readonly settings: Settings, readonly ownText = 0) { // bytes of the visitor's text; 0: the shipped one
     // Every encoding gets its first seed before any gets its second, so that curves of all appear early.
     this.runs = Array.from({ length: settings.seeds }, (_, seed) => settings.encodings.map((encoding): Run => ({
-      encoding, seed: seed + 1, state: 'waiting', step: 0, steps: settings.steps, losses: [], stepsPerSecond: 0, tests: new Map(), round: new Map(), refused: new Map(),
+      encoding, seed: seed + 1, state: 'waiting', step: 0, steps: settings.steps + fineTuned(encoding), losses: [], stepsPerSecond: 0, tests: new Map(), round: new Map(), refused: new Map(),
     }))).flat();
   }
 
@@ -82,7 +82,7 @@ export class Lab {
 export type Measure = 'perplexity' | 'accuracy';
 export const measureOf = (task: Task): Measure => (task === 'text' ? 'perplexity' : 'accuracy');
 
-export interface Point { encoding: string; length: number; mean: number; low: number; high: number; seeds: number; progress: number }
+export interface Point { encoding: string; length: number; mean: number; low: number; high: number; seeds: number; step: number; progress: number }
 
 // One point per encoding and test length, over the seeds that have been tested there.
 export function stretch(lab: Lab): Point[] {
@@ -97,7 +97,7 @@ export function stretch(lab: Lab): Point[] {
       if (!values.length) continue;
       points.push({
         encoding, length, mean: mean(values), low: Math.min(...values), high: Math.max(...values), seeds: values.length,
-        progress: tests[0]!.step / lab.settings.steps,
+        step: tests[0]!.step, progress: tests[0]!.step / runs[0]!.steps,
       });
     }
   }

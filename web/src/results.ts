@@ -48,7 +48,7 @@ export class Results extends Localised {
         const row = points.filter((p) => p.encoding === encoding);
         return html`<tr style="--hue: ${this.dress(encoding).stroke}"><th scope="row"><span class="swatch"></span>${this.name(encoding)}</th>
           ${lengths.map((n) => html`<td class=${side(n)}>${cell(encoding, n, row.find((p) => p.length === n))}</td>`)}
-          <td>${row.length ? Math.round(Math.min(...row.map((p) => p.progress)) * settings.steps) : '–'}</td></tr>`;
+          <td>${row.length ? Math.min(...row.map((p) => p.step)) : '–'}</td></tr>`;
       })}</tbody></table></div>`;
   }
 }

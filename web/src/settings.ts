@@ -42,9 +42,20 @@ export function toHash(s: Settings): string {
     `&size=${s.size}&steps=${s.steps}&seeds=${s.seeds}`;
 }
 
+// Of "rope>yarn@100" what stands before the @, and how many steps of fine-tuning stand behind it.
+export const untuned = (spec: string): string => spec.split('@')[0]!.trim();
+export const fineTuned = (spec: string): number => Number(spec.split('@')[1] ?? 0) || 0;
+export const fineTuneLength = ({ length }: Settings): number => 4 * length;
+
 // A name alone is tried as the catalogue says. Numbers alone do nothing: what opens no door but ids is run with what a model
-// was trained with, or else with the rotation, which reads them.
+// was trained with, or else with the rotation, which reads them. What is to be fine-tuned is put on what was trained: itself,
+// where nothing else is.
 export function runnable(given: string, catalogue: Descriptor[]): string {
+  const [put, ...steps] = given.split('@');
+  if (steps.length) {
+    const spec = runnable(put!, catalogue);
+    return [spec.includes('>') ? spec : `${spec}>${spec}`, ...steps.map((n) => n.trim())].join('@');
+  }
   const of = (term: string) => catalogue.find((d) => d.name === term.split(':')[0]);
   const sides = given.replace(/[→＞]/g, '>').split('>').map((side) => side.split('+').map((term) => term.trim()).join('+').replace(/\s*\|\s*/g, '|').trim());
   const known = catalogue.find((d) => d.name === sides.join('>'));

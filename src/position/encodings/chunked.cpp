@@ -16,7 +16,7 @@ struct Chunked {
       {Option::integer, "length", 0, 0, 1 << 24, nullptr, "No distance reaches this; 0: the length trained on.", "任何距离都小于此值；0 表示训练长度。"},
       {Option::integer, "chunk", 0, 0, 1 << 24, nullptr, "Tokens in a chunk; 0: three quarters of length.", "每块的词元数；0 表示 length 的四分之三。"}};
   static constexpr Descriptor descriptor{
-      .name = "chunked", .title = "Dual chunk attention", .title_zh = "双块注意力（DCA）",
+      .name = "chunked", .title = "Dual chunk attention (DCA)", .title_zh = "双块注意力（DCA）",
       .paper = "An et al. 2024, Training-Free Long-Context Scaling of Large Language Models, arXiv:2402.17463",
       .doors = unsigned(Door::ids), .options = options, .past = Past::same,
       .past_note = "No distance reaches the length trained on; order inside the near chunks stays exact.",

@@ -17,7 +17,7 @@ struct DynamicNtk : rotary::Turning {
        "输入超过原始长度后底数增长的强度。"},
       rotary::original_option, rotary::base_option, rotary::pairing_option, rotary::fraction_option};
   static constexpr Descriptor descriptor{
-      .name = "dynamic_ntk", .title = "Rotary, dynamic NTK", .title_zh = "动态 NTK 旋转编码",
+      .name = "dynamic_ntk", .title = "Rotary, NTK-aware by length (dynamic NTK)", .title_zh = "动态 NTK 旋转编码（动态 NTK）",
       .paper = "Peng et al. 2023, YaRN: Efficient Context Window Extension of Large Language Models, arXiv:2309.00071",
       .doors = unsigned(Door::rotation), .options = options, .past = Past::degrades,
       .past_note = "The base grows with the input, so that quality falls later than with plain rotary.",

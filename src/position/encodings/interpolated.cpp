@@ -11,7 +11,7 @@ struct Interpolated {
       {Option::number, "factor", 2, 1, 1 << 20, nullptr, "All numbers are divided by this: choose test length / trained length.",
        "所有编号都除以该值；可取测试长度与训练长度之比。"}};
   static constexpr Descriptor descriptor{
-      .name = "interpolated", .title = "Position interpolation", .title_zh = "位置插值",
+      .name = "interpolated", .title = "Position interpolation (PI)", .title_zh = "位置插值（PI）",
       .paper = "Chen et al. 2023, Extending Context Window of Large Language Models via Positional Interpolation, arXiv:2306.15595",
       .doors = unsigned(Door::ids), .options = options, .past = Past::degrades,
       .past_note = "Up to factor times the length nothing leaves the range of plain numbers, but neighbours come closer together.",

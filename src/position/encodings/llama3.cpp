@@ -20,7 +20,7 @@ struct Llama3 : rotary::Turning {
        "在原始长度内转圈数少于此值的维度对完全放慢。"},
       {Option::number, "high", 4, 1e-6, 1e6, nullptr, "Pairs that turn more often keep their frequency.", "转圈数多于此值的维度对保持原频率。"}};
   static constexpr Descriptor descriptor{
-      .name = "llama3", .title = "Rotary, Llama 3 scaling", .title_zh = "Llama 3 缩放旋转编码",
+      .name = "llama3", .title = "Rotary, scaled as in Llama 3 (Llama 3)", .title_zh = "Llama 3 缩放旋转编码（Llama 3）",
       .paper = "Grattafiori et al. 2024, The Llama 3 Herd of Models, arXiv:2407.21783",
       .doors = unsigned(Door::rotation), .options = options, .past = Past::degrades,
       .past_note = "For a model trained with plain rotary: with some tuning it reads inputs up to factor times as long.",

@@ -12,7 +12,7 @@ struct Ntk : rotary::Turning {
       {Option::number, "factor", 4, 1, 65536, nullptr, "How many times slower the slowest pair turns.", "最慢的维度对放慢的倍数。"},
       rotary::base_option, rotary::pairing_option, rotary::fraction_option};
   static constexpr Descriptor descriptor{
-      .name = "ntk", .title = "Rotary, NTK-aware", .title_zh = "NTK 感知旋转编码",
+      .name = "ntk", .title = "Rotary, NTK-aware (NTK)", .title_zh = "NTK 感知旋转编码（NTK）",
       .paper = "Peng et al. 2023, YaRN: Efficient Context Window Extension of Large Language Models, arXiv:2309.00071",
       .doors = unsigned(Door::rotation), .options = options, .past = Past::degrades,
       .past_note = "For a model trained with plain rotary: it reads somewhat longer inputs, less than factor times as long.",

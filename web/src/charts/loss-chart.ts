@@ -13,7 +13,7 @@ export class LossChart extends Chart {
   protected get empty() { return !this.lab?.started.length; }
 
   protected draw(lab: Lab, size: Size): Plot.PlotOptions {
-    const dots = lossCurves(lab), { steps } = lab.settings;
+    const dots = lossCurves(lab), steps = Math.max(...lab.runs.map((run) => run.steps));
     const room = Math.max(2, (size.width - size.margins.left - size.margins.right) / 60);
     return {
       x: { domain: [1, Math.max(2, steps)], ...(steps > room ? { ticks: room } : { ticks: whole(Math.max(2, steps)), tickFormat: String }) },

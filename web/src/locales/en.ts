@@ -8,7 +8,7 @@ export const en = {
 
   encodings: 'Encodings', sixOfThem: 'six', all: 'all', none: 'none',
   about: (title: string) => `About ${title}`,
-  addSpec: 'Your own mix', addSpecHint: 'rope:base=500000+log_n', addSpecNote: 'a+b: both at once. a>b: trained with a, tested with b. A name alone: with the options that the lists above have.', putOnL: 'Here', putOn: 'a model is trained with RoPE; then this is put on it, without further training.', add: 'Add', leftOut: (spec: string) => `${spec} is left out: `, noSuch: (name: string): string => (name ? `there is no encoding ${name}.` : 'a name is missing.'),
+  addSpec: 'Your own mix', addSpecHint: 'rope:base=500000+log_n', addSpecNote: 'a+b: both at once. a>b: trained with a, tested with b. a>b@100: after 100 steps of fine-tuning. A name alone: with the options that the lists above have.', putOnL: 'Here', putOn: 'a model is trained with RoPE; then this is put on it, without further training.', add: 'Add', leftOut: (spec: string) => `${spec} is left out: `, noSuch: (name: string): string => (name ? `there is no encoding ${name}.` : 'a name is missing.'),
   chooseOne: 'Choose at least one encoding.',
   task: 'Task', tasks: { text: 'text', copy: 'copy', recall: 'recall' },
   taskNotes: {
@@ -59,6 +59,8 @@ export const en = {
     copy: 'Test: fresh random strings of each length; only the repeated half is scored.',
     recall: 'Test: fresh random sequences of each length; only the answers are scored.',
   },
+  fineTuneToo: (steps: number) => `With ${steps} steps of fine-tuning too`,
+  fineTuned: (length: number) => ` @: steps of fine-tuning before the test, on as many tokens each, in sequences of ${length}.`,
   tinyNote: ' Tiny models, minutes of training: orderings carry over better than numbers do.',
 
   door: {

@@ -10,7 +10,7 @@ export const zh: Strings = {
 
   encodings: '位置编码', sixOfThem: '六种', all: '全部', none: '清空',
   about: (title) => `了解${title}`,
-  addSpec: '自己组合', addSpecHint: 'rope:base=500000+log_n', addSpecNote: 'a+b：两者并用。a>b：用 a 训练，用 b 测试。只写名称：采用上面列表中的选项。', putOnL: '本页做法', putOn: '先用 RoPE 训练模型，再直接换上它，不再训练。', add: '添加', leftOut: (spec) => `不运行 ${spec}：`, noSuch: (name) => (name ? `没有名为 ${name} 的编码。` : '缺少名称。'),
+  addSpec: '自己组合', addSpecHint: 'rope:base=500000+log_n', addSpecNote: 'a+b：两者并用。a>b：用 a 训练，用 b 测试。a>b@100：测试前再微调 100 步。只写名称：采用上面列表中的选项。', putOnL: '本页做法', putOn: '先用 RoPE 训练模型，再直接换上它，不再训练。', add: '添加', leftOut: (spec) => `不运行 ${spec}：`, noSuch: (name) => (name ? `没有名为 ${name} 的编码。` : '缺少名称。'),
   chooseOne: '请至少选择一种编码。',
   task: '任务', tasks: { text: '文本', copy: '复制', recall: '回忆' },
   taskNotes: {
@@ -61,6 +61,8 @@ export const zh: Strings = {
     copy: '测试：各种长度的全新随机串，只对重复的一半计分。',
     recall: '测试：各种长度的全新随机序列，只对答案计分。',
   },
+  fineTuneToo: (steps) => `再加上微调 ${steps} 步的结果`,
+  fineTuned: (length) => `@ 后为测试前的微调步数：序列长度 ${length}，每步词元数不变。`,
   tinyNote: '模型很小，只训练几分钟：排名比数值更可信。',
 
   door: { ids: '编号', input: '输入', rotation: '旋转', bias: '偏置', content: '内容', pattern: '可见范围', scale: '缩放', value: '值' },
