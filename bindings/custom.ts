@@ -246,14 +246,22 @@ export function moduleAddress(module: EncodingModule): string {
   if (check.isA('URL', module)) return (module as URL).href;
   if (typeof module !== 'string') {
     const hint = typeof module === 'object' ? ': functions cannot be sent to a worker' : '';
-    throw new TypeError(`an encoding for a worker must be the URL or the text of a module, not ${check.describe(module)}${hint}`);
+    throw new TypeError(`an encoding must be the URL or the text of a module, not ${check.describe(module)}${hint}`);
   }
   if (!/\bexport\b/.test(module)) throw new RangeError('the text of an encoding exports nothing; allowed: export default { name, … }; for an address pass a URL object');
   return `data:text/javascript;charset=utf-8,${encodeURIComponent(module)}`;
 }
 
-/** Imports an encoding: the default export of a module. @throws EncodingError saying what a policy must allow */
-export async function importEncoding(address: string): Promise<EncodingDefinition> {
+/**
+ * Imports an encoding, for `Lengthwise.register`: the default export of a module, from its URL or its text.
+ * @throws EncodingError saying what a policy must allow; TypeError or RangeError for what is no module
+ */
+export async function importEncoding(module: EncodingModule): Promise<EncodingDefinition> {
+  return importFrom(moduleAddress(module));
+}
+
+/** The same from an address that `moduleAddress` gave. */
+export async function importFrom(address: string): Promise<EncodingDefinition> {
   const shown = address.startsWith('data:') ? 'its text' : address;
   let module: { default?: EncodingDefinition };
   try {

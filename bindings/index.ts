@@ -6,6 +6,7 @@ export { Lengthwise, type AttentionOptions, type CatalogueTexts, type EncodingDe
 export { Encoding, type Door, type EncodingParameters, type EncodingShape, type Pairing, type Rectangle, type Rotation } from './encoding.js';
 export type { Audit } from './audit.js';
 export { phases, type EncodingSpec, type EncodingTerm, type Phases } from './spec.js';
+export { importEncoding } from './custom.js';
 export type { EncodingContext, EncodingDefinition, EncodingModule, EncodingOptions, OptionDefinition } from './custom.js';
 export { Model, type GenerateOptions, type Precision } from './model.js';
 export type { ModelConfig, TrainOptions } from './config.js';

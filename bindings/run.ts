@@ -2,7 +2,7 @@
 
 import { modelRequest, TRAIN_DEFAULTS, trainRequest, type ModelConfig, type TrainOptions } from './config.js';
 import type { Core, NativeRun } from './core.js';
-import { importEncoding, register, type EncodingDefinition } from './custom.js';
+import { importFrom, register, type EncodingDefinition } from './custom.js';
 import { errorFrom, made, sendable, succeed } from './errors.js';
 import { loadCore, type LoadOptions } from './load.js';
 import { borrow, readFloats } from './memory.js';
@@ -91,7 +91,7 @@ export class Bench {
     this.#threads?.end();
     const { core, threads } = await loadCore(this.#options);
     this.#threads = threads;
-    for (const each of this.#own) register(core, typeof each === 'string' ? await importEncoding(each) : each);
+    for (const each of this.#own) register(core, typeof each === 'string' ? await importFrom(each) : each);
     this.#core = core;
   }
 

@@ -3,7 +3,7 @@
 import type { Audit } from './audit.js';
 import { proxy } from './comlink.mjs';
 import type { ModelConfig, TrainOptions } from './config.js';
-import { importEncoding } from './custom.js';
+import { importFrom } from './custom.js';
 import type { EncodingShape } from './encoding.js';
 import type { AttentionOptions, EncodingFacts, Lengthwise } from './engine.js';
 import { sendable } from './errors.js';
@@ -40,7 +40,7 @@ export class Workshop {
 
   /** @param address as `moduleAddress` gives it */
   async register(address: string, options?: { replace?: boolean }): Promise<string> {
-    return this.#lengthwise!.register(await importEncoding(address), options);
+    return this.#lengthwise!.register(await importFrom(address), options);
   }
 
   unregister(name: string): boolean {

@@ -11,7 +11,7 @@ export async function withModules(specs: string[]): Promise<{ specs: string[]; m
   const modules = new Map<URL, EncodingDefinition>();
   for (const path of new Set(specs.flatMap((spec) => spec.match(PATH) ?? []))) {
     const url = pathToFileURL(path);
-    const definition = await importEncoding(url.href);
+    const definition = await importEncoding(url);
     modules.set(url, definition);
     names.set(path, String(definition.name));
   }

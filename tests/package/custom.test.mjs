@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { EncodingError, experiment, load } from '../../dist/index.js';
+import { EncodingError, experiment, importEncoding, load } from '../../dist/index.js';
 import { load as loadRemote } from '../../dist/remote.js';
 import { texts } from '../../dist/texts.mjs';
 
@@ -17,6 +17,18 @@ const ALIBI = `export default { name: 'mine', bias: (head, distance, { heads }) 
 const alibi = { name: 'mine', bias: (head, distance, { heads }) => -(2 ** (-8 * (head + 1) / heads)) * Math.abs(distance) };
 const MODEL = { width: 32, layers: 2, heads: 4, vocabulary: 33 };
 const tokens = Int32Array.from({ length: 200 }, (_, i) => (i * 7 + (i >> 2)) % 33);
+
+test('an encoding is imported from the text or the URL of its module', async () => {
+  const file = join(home, 'one.mjs');
+  writeFileSync(file, ALIBI);
+  for (const module of [ALIBI, pathToFileURL(file)]) {
+    const definition = await importEncoding(module);
+    assert.deepEqual([definition.name, definition.bias(1, 4, { heads: 8 })], ['mine', -1]);
+  }
+  await assert.rejects(importEncoding('export default {'), EncodingError);
+  await assert.rejects(importEncoding(alibi), { name: 'TypeError', message: /an encoding must be the URL or the text of a module/ });
+  await assert.rejects(importEncoding('./mine.mjs'), { name: 'RangeError', message: /exports nothing/ });
+});
 
 /** Registered while `body` runs. */
 function own(definition, body) {

@@ -64,6 +64,50 @@ test('fine-tuning: offered beside what is put on a trained model, in the link, c
   await page.waitFor(() => /^learned>learned@5 is left out: .*64 rows/.test(window.deep('lengthwise-encodings .error')?.textContent ?? ''));
 });
 
+test('an encoding of the visitor: written, trained beside others, looked at, kept, removed', options, async (t) => {
+  const own = await serve({ modules: true });
+  t.after(() => own.close());
+  const page = await open(chromium, `${own.address}#encodings=alibi&task=copy&length=16&reach=4&steps=3&start=0`);
+  t.after(() => page.close());
+  const write = async (code, outcome) => {
+    await page.evaluate((value) => {
+      const area = window.deep('lengthwise-own-encoding textarea');
+      area.value = value || area.defaultValue;
+      area.dispatchEvent(new Event('input'));
+      window.deep('[data-action=own]').click();
+    }, code);
+    await page.waitFor((words) => window.deepAll('lengthwise-own-encoding [role]').some((element) => element.textContent.includes(words)), { args: [outcome] });
+  };
+  await page.evaluate(() => { window.deep('lengthwise-own-encoding details').open = true; });
+  await write('export default { name: "alibi", bias: () => 0 }', 'alibi');
+  await write('export default { name: "odd", bias: 3 }', 'bias');
+  await write('export default {', 'could not be imported');
+  await write('const x = 1', 'export default');
+  await write('', 'steps was added');
+  assert.deepEqual(await page.evaluate(() => window.deep('lengthwise-experiment').settings.encodings), ['alibi', 'steps']);
+  await page.waitFor(() => window.deepAll('lengthwise-encodings li.chosen .name').map((e) => e.textContent.trim()).join() === 'ALiBi,steps');
+  await press(page, 'start');
+  await done(page);
+  await page.waitFor(() => window.deepAll('lengthwise-results tbody th').map((e) => e.textContent.trim()).join() === 'ALiBi,steps');
+  // What gives no number is left out, in words.
+  await write('export default { name: "steps", bias: () => NaN }', 'steps was replaced');
+  await page.waitFor(() => /^steps is left out: .*NaN/.test(window.deep('lengthwise-encodings .error')?.textContent ?? ''));
+  await write('export default { name: "steps", bias: (head, distance) => -Math.sqrt(distance) }', 'steps was replaced');
+  // It is there again, and has a page with its pictures and an audit, until it is removed.
+  await page.goto(`${own.address}encodings.html#steps`);
+  await page.waitFor(() => document.querySelector('lengthwise-docs')?.shadowRoot?.querySelector('lengthwise-entry') != null);
+  const entry = (selector) => page.evaluate((at) => [...document.querySelector('lengthwise-docs').shadowRoot.querySelector('lengthwise-entry').shadowRoot.querySelectorAll(at)].map((e) => e.textContent), selector);
+  assert.match((await entry('.equation'))[0], /Math\.sqrt/);
+  assert.equal((await entry('lengthwise-picture')).length, 2);
+  await page.waitFor(() => document.querySelector('lengthwise-docs').shadowRoot.querySelector('lengthwise-entry').shadowRoot.querySelector('lengthwise-audit').shadowRoot.textContent.includes('Unique'));
+  await page.waitFor(() => !/Measuring|allowed:/.test(document.querySelector('lengthwise-docs').shadowRoot.querySelector('lengthwise-entry').shadowRoot.querySelector('lengthwise-audit').shadowRoot.textContent));
+  await page.goto(`${own.address}#encodings=alibi,steps&start=0`);
+  await arrive(page);
+  await page.evaluate(() => window.deep('lengthwise-own-encoding [aria-label^=Remove]').click());
+  await page.waitFor(() => window.deep('lengthwise-experiment').settings.encodings.join() === 'alibi');
+  await page.waitFor(() => window.deepAll('lengthwise-own-encoding li').length === 0);
+});
+
 test('the keyboard stays with the buttons; what is cancelled says so', options, async (t) => {
   const page = await opened(t, endless);
   const focus = () => page.evaluate(() => window.deep('lengthwise-experiment').shadowRoot.activeElement?.dataset.action ?? 'lost');

@@ -7,7 +7,7 @@ import { build } from 'esbuild';
 /** A module of the page, as Node can import it. */
 async function page(name) {
   const entry = fileURLToPath(new URL(`../../web/src/${name}`, import.meta.url));
-  const { outputFiles } = await build({ entryPoints: [entry], bundle: true, format: 'esm', write: false, logLevel: 'error' });
+  const { outputFiles } = await build({ entryPoints: [entry], bundle: true, format: 'esm', write: false, logLevel: 'error', alias: { lengthwise: fileURLToPath(new URL('../../dist/index.js', import.meta.url)) }, external: ['node:*'] });
   return import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString('base64')}`);
 }
 const { Lab, positionCurves, stretch } = await page('lab.ts');

@@ -10,14 +10,14 @@ const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker
 // As `npm start` sends them.
 const isolation = { 'cross-origin-opener-policy': 'same-origin', 'cross-origin-embedder-policy': 'require-corp' };
 
-/** Gives the address of the page and a way to end. */
-export async function serve() {
+/** Gives the address of the page and a way to end. `modules`: texts may be imported, as encodings of one's own are. */
+export async function serve({ modules = false } = {}) {
   const server = createServer(async (request, response) => {
     const path = decodeURIComponent(new URL(request.url, 'http://page').pathname);
     const file = join(root, normalize(path.endsWith('/') ? `${path}index.html` : path));
     try {
       const content = await readFile(file);
-      response.writeHead(200, { 'content-type': types[extname(file)] ?? 'application/octet-stream', 'content-security-policy': policy, ...isolation });
+      response.writeHead(200, { 'content-type': types[extname(file)] ?? 'application/octet-stream', 'content-security-policy': modules ? policy.replace("'wasm-unsafe-eval'", "'wasm-unsafe-eval' data:") : policy, ...isolation });
       response.end(content);
     } catch {
       response.writeHead(404).end();

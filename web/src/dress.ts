@@ -1,5 +1,6 @@
 // One colour and dash for each encoding, the same everywhere. The hue says which door it opens first.
 import type { Descriptor } from './engine.ts';
+import { ownModule } from './own.ts';
 import { fineTuned, untuned } from './settings.ts';
 
 export interface Dress { stroke: string; dash: string }
@@ -14,7 +15,7 @@ export type Wardrobe = (spec: string) => Dress;
 
 // Mixes such as "rope+log_n" follow the catalogue and are dressed after their first encoding.
 export function wardrobe(catalogue: Descriptor[], mixes: string[] = []): Wardrobe {
-  const first = new Map(catalogue.map((d) => [d.name, d.doors[0] ?? 'none']));
+  const first = new Map(catalogue.map((d) => [d.name, ownModule(d.name) ? 'ink' : d.doors[0] ?? 'none'])); // the visitor's own stand out
   const worn = new Map<string, number>(), dressed = new Map<string, Dress>();
   for (const spec of [...catalogue.map((d) => d.experiment), ...mixes]) {
     if (dressed.has(spec)) continue;

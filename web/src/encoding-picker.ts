@@ -7,7 +7,9 @@ import { linked } from './paper.ts';
 import { places } from './places.ts';
 import { defaults, fineTuned, runnable, untuned } from './settings.ts';
 import type { Descriptor } from './engine.ts';
+import { ownModule } from './own.ts';
 import './block.ts';
+import './own-encoding.ts';
 
 const usualSteps = 100; // of fine-tuning: enough to see what it does
 
@@ -56,20 +58,21 @@ export class EncodingPicker extends Localised {
     const { t, catalogue, chosen } = this;
     const { presets } = this;
     const doors = (spec: string) => untuned(spec).split('>').at(-1)!.split(/[+|]/).flatMap((term) => catalogue.find((d) => d.name === term.trim().split(':')[0])?.doors ?? []);
-    const six = defaults.encodings.filter((name) => presets.includes(name));
+    const six = defaults.encodings.filter((name) => presets.includes(name)), own = catalogue.filter((d) => ownModule(d.name)).map((d) => d.experiment), first = [...six, ...own];
     return html`
       <header><h3>${t.encodings}</h3>
         <button class="link" @click=${() => this.choose(six)}>${t.sixOfThem}</button>
         <button class="link" @click=${() => this.choose(presets)}>${t.all}</button>
         <button class="link" @click=${() => this.choose([])}>${t.none}</button></header>
-      <ul aria-label=${t.encodings}>${[...six, ...chosen.filter((spec) => !presets.includes(spec))].map((spec) => this.chip(spec))}</ul>
+      <ul aria-label=${t.encodings}>${[...first, ...chosen.filter((spec) => !presets.includes(spec))].map((spec) => this.chip(spec))}</ul>
       ${this.untried.length ? html`<p class="note"><button class="link" data-action="fine-tune" @click=${() => this.choose([...chosen, ...this.untried])}>${t.fineTuneToo(usualSteps)}</button></p>` : nothing}
       ${chosen.filter((spec) => this.fault(spec)).map((spec) => html`<p class="error">${t.leftOut(spec)}${this.fault(spec)}</p>`)}
-      ${[...(Object.keys(t.door) as Door[]), 'none' as const].map((door) => this.group(door, catalogue.filter((d) => (d.doors[0] ?? 'none') === door && !six.includes(d.name))))}
+      ${[...(Object.keys(t.door) as Door[]), 'none' as const].map((door) => this.group(door, catalogue.filter((d) => (d.doors[0] ?? 'none') === door && !first.includes(d.experiment))))}
       <form @submit=${this.add}><input name="spec" aria-label=${t.addSpec} placeholder="${t.addSpec}: ${t.addSpecHint}" autocomplete="off" spellcheck="false" aria-describedby="wrong" aria-invalid=${this.wrong !== ''} @input=${() => (this.wrong = '')}>
         <button class="link">${t.add}</button></form>
       <p class="quiet note">${t.addSpecNote}</p>
       <p class="error" id="wrong" role="alert">${this.wrong}</p>
+      <lengthwise-own-encoding .lang=${this.lang}></lengthwise-own-encoding>
       <lengthwise-block .lang=${this.lang} .open=${(this.pointed ? [this.pointed] : chosen).flatMap(doors)}></lengthwise-block>
       <div popover id="about" role="dialog" aria-label=${this.shown ? t.about(titleOf(this.shown, this.language)) : nothing}>${this.shown && this.about(this.shown)}</div>`;
   }
@@ -114,7 +117,7 @@ export class EncodingPicker extends Localised {
         <dt>${t.opens}</dt><dd>${d.doors.map((door: string) => html`${t.door[door as Door]}: ${t.doorNote[door as Door]}<br>`)}${d.doors.length ? nothing : t.noDoor}</dd>
         <dt>${t.pastL}</dt><dd>${zh ? d.past_note_zh : d.past_note}</dd>
         ${d.experiment.includes('>') ? html`<dt>${t.putOnL}</dt><dd>${t.putOn}</dd>` : nothing}
-        <dt>${t.paper}</dt><dd>${linked(d.paper)}</dd>
+        ${d.paper ? html`<dt>${t.paper}</dt><dd>${linked(d.paper)}</dd>` : nothing}
       </dl>${d.learned ? html`<p class="quiet">${t.learned}</p>` : nothing}
       <p><a href="${places.encodings}#${d.name}">${t.docs.more}</a></p>`;
   }

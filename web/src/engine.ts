@@ -3,6 +3,7 @@ import { experiment, load, phases, type EncodingDescriptor, type ExperimentEvent
 import { texts } from 'lengthwise/texts';
 import * as sample from 'virtual:sample-text';
 import type { LabEvent } from './lab.ts';
+import { modulesOf, restoreOwn } from './own.ts';
 import { batch, fineTuneLength, sizes, testLengths, type Settings } from './settings.ts';
 
 export type Descriptor = EncodingDescriptor;
@@ -10,7 +11,7 @@ export interface Text { train: Uint8Array; test: Uint8Array }
 export interface Session { pause(): void; resume(): void; cancel(): void; readonly finished: Promise<void> }
 
 let loaded: Promise<Lengthwise> | undefined;
-export const engine = (): Promise<Lengthwise> => (loaded ??= load());
+export const engine = (): Promise<Lengthwise> => (loaded ??= load().then(async (lengthwise) => { await restoreOwn(lengthwise); return lengthwise; }));
 export const catalogue = (): Promise<Descriptor[]> => engine().then((lengthwise) => lengthwise.encodings(texts));
 
 /** What is wrong with an encoding in the models of an experiment, in the engine's words; nothing if it is right. */
@@ -19,6 +20,7 @@ export function faultOf(lengthwise: Lengthwise, encoding: string, settings: Sett
   try {
     const { trained, tested, fineTune } = phases(encoding), model = lengthwise.model({ ...sizes[size], trainedLength: length, encoding: trained });
     try {
+      if (modulesOf([encoding]).length) model.losses(new Uint8Array(length)); // only then are the visitor's functions called
       const other = tested === null ? undefined : model.withEncoding(tested);
       if (fineTune) other!.losses(new Uint8Array(fineTuneLength(settings)));
       other?.dispose();
@@ -51,7 +53,7 @@ export function begin(settings: Settings, own: Text | undefined, on: (event: Lab
     const text = settings.task === 'text' ? own ?? (await shippedText()) : undefined;
     if (abort.signal.aborted) return;
     running = experiment({
-      encodings: settings.encodings, task: settings.task, text, trainLength: settings.length, testLengths: testLengths(settings),
+      encodings: settings.encodings, register: modulesOf(settings.encodings), task: settings.task, text, trainLength: settings.length, testLengths: testLengths(settings),
       steps: settings.steps, testEvery: Math.ceil(settings.steps / curvesPerRun), testTokens, seeds: settings.seeds, batch, model: sizes[settings.size], fineTuning: { length: fineTuneLength(settings) },
       workers: Math.min(navigator.hardwareConcurrency || 2, 16), signal: abort.signal,
       onProgress: (event) => on({ ...running!.runs[event.run]!, ...translate(event) }),

@@ -6,6 +6,7 @@ import { Localised } from './localised.ts';
 import { Lab, measureOf, stretch } from './lab.ts';
 import { shortTitle, wardrobe } from './dress.ts';
 import { keep, kept } from './kept.ts';
+import { ownModule } from './own.ts';
 import { batch, defaults, fineTuned, fineTuneLength, runnable, sizes, testLengths, toHash, untuned, type Settings } from './settings.ts';
 import { csv, download, json, standalone } from './export.ts';
 import type { Chart } from './charts/chart.ts';
@@ -136,13 +137,23 @@ export class Experiment extends Localised {
 
   // What the catalogue has is right; of anything else the engine is asked, once for each kind of model.
   private readonly fault = (spec: string): string => {
-    if (!this.lengthwise || this.all.some((d) => d.experiment === spec)) return '';
+    if (!this.lengthwise || this.all.some((d) => d.experiment === spec && !ownModule(d.name))) return '';
     const unknown = untuned(spec).split(/[+|>]/).map((term) => term.trim().split(':')[0]!).find((name) => !this.all.some((d) => d.name === name));
     if (unknown !== undefined) return this.t.noSuch(unknown); // the engine would list all that there are
     const key = [this.settings.size, this.settings.length, spec].join(' ');
     if (!this.faults.has(key)) this.faults.set(key, faultOf(this.lengthwise, spec, this.settings));
     return this.faults.get(key)!;
   };
+
+  // The catalogue has one encoding more, or less, or another of the same name.
+  private async ownChanged({ name, added }: { name: string; added: boolean }) {
+    this.all = await catalogue();
+    this.faults.clear();
+    const { encodings } = this.settings, uses = (spec: string) => spec.split(/[^a-z0-9_]+/).includes(name);
+    if (!added) this.change({ encodings: encodings.filter((spec) => !uses(spec)) });
+    else if (!encodings.some(uses)) this.change({ encodings: [...encodings, this.all.find((d) => d.name === name)!.experiment] });
+    else this.change({});
+  }
 
   private get ownBytes() { return this.own ? this.own.train.length + this.own.test.length : 0; }
 
@@ -169,6 +180,7 @@ export class Experiment extends Localised {
       <aside class="panel">
         <lengthwise-encodings .lang=${lang} .catalogue=${this.all} .chosen=${settings.encodings} .dress=${dress} .fault=${this.fault}
           @lw-encodings=${(e: CustomEvent<string[]>) => this.change({ encodings: e.detail })}
+          @lw-own=${(e: CustomEvent<{ name: string; added: boolean }>) => void this.ownChanged(e.detail)}
           @lw-lit=${(e: CustomEvent<string>) => (this.lit = lab.settings.encodings.includes(e.detail) ? e.detail : '')}></lengthwise-encodings>
         <lengthwise-settings .lang=${lang} .settings=${settings} .own=${this.own}
           @lw-settings=${(e: CustomEvent<Partial<Settings>>) => this.change(e.detail)}

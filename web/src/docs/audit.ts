@@ -4,6 +4,7 @@ import type { Audit, EncodingShape } from 'lengthwise';
 import { load, type RemoteLengthwise } from 'lengthwise/worker';
 import { base, type Door } from '../theme.ts';
 import { Localised } from '../localised.ts';
+import { modulesOf } from '../own.ts';
 
 /** One number: its name, what is said of it, and how much of its bar is filled (none: no bar). */
 interface Measure { name: string; value: string; share?: number }
@@ -13,6 +14,12 @@ const pause = 250; // ms without a change before it is measured: a slider passes
 
 let crew: Promise<RemoteLengthwise> | undefined;
 const worker = (): Promise<RemoteLengthwise> => (crew ??= load());
+
+async function audited(spec: string, shape: EncodingShape) {
+  const lw = await worker();
+  for (const code of modulesOf([spec])) await lw.register(code, { replace: true });
+  return lw.audit(spec, shape);
+}
 
 // What textbooks ask of an encoding, measured in a worker as one looks: numbers, no marks.
 @customElement('lengthwise-audit')
@@ -54,7 +61,7 @@ export class AuditElement extends Localised {
   }
 
   private async measure(wanted: string) {
-    const outcome = await worker().then((lw) => lw.audit(this.spec, this.shape)).then((result) => ({ result, problem: '' }), (error: Error) => ({ result: undefined, problem: error.message }));
+    const outcome = await audited(this.spec, this.shape).then((result) => ({ result, problem: '' }), (error: Error) => ({ result: undefined, problem: error.message }));
     if (wanted !== this.asked) return; // another one has been asked for
     Object.assign(this, outcome, { busy: false });
   }

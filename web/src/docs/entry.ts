@@ -9,6 +9,7 @@ import { defaults, toHash } from '../settings.ts';
 import { titleOf } from '../dress.ts';
 import { linked, typeset } from '../paper.ts';
 import { places } from '../places.ts';
+import { ownModule } from '../own.ts';
 import type { Descriptor } from '../engine.ts';
 import { heads, lettersOf, pictures, shape, tokensOf, trainedLength, type Picture, type Scene } from './pictures.ts';
 import { mostContentTokens } from './content.ts';
@@ -115,15 +116,15 @@ export class Entry extends Localised {
       [docs.mask, d.causal_only ? docs.causalOnly : docs.bothWays],
       ...(d.differs ? [[docs.differs, zh ? d.differs_zh : d.differs] as [string, unknown]] : []),
       ...(d.experiment.includes('>') ? [[t.putOnL, t.putOn] as [string, unknown]] : []),
-      [t.paper, html`<span lang="en">${linked(d.paper)}</span>`],
-      [docs.source, html`<code>src/position/encodings/${d.name}.cpp</code>`],
+      ...(d.paper ? [[t.paper, html`<span lang="en">${linked(d.paper)}</span>`] as [string, unknown]] : []),
+      ...(header ? [[docs.source, html`<code>src/position/encodings/${d.name}.cpp</code>`] as [string, unknown]] : []),
     ];
     return html`<article style="--hue: var(--lw-${d.doors[0] ?? 'none'})">
       <div class="head"><div><h1 tabindex="-1">${titleOf(d, this.language)}</h1><p class="quiet"><code>${d.name}</code></p>
         <dl>${facts.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl></div>
         <lengthwise-block .lang=${this.lang} .open=${d.doors}></lengthwise-block></div>
       <h2>${docs.equation}</h2>
-      <pre lang="en" class="equation">${header?.equation.map((line) => html`<span>${typeset(line)}</span>`)}</pre>
+      <pre lang="en" class="equation">${header ? header.equation.map((line) => html`<span>${typeset(line)}</span>`) : ownModule(d.name)}</pre>
       ${header?.notes ? html`<p class="notes quiet" lang="en">${typeset(header.notes)}</p>` : nothing}
       <h2>${docs.options}</h2>
       <lengthwise-options .lang=${this.lang} .descriptor=${d} .values=${this.values} @lw-options=${(e: CustomEvent<Values>) => { this.values = e.detail; }}></lengthwise-options>
@@ -171,10 +172,11 @@ export class Entry extends Localised {
   private uses() {
     const { docs } = this.t, spec = this.usable;
     const tried = this.descriptor.experiment.includes('>') ? `${this.trained}>${spec}` : spec;
-    const javaScript = `import { load } from 'lengthwise';\nconst lw = await load();\nconst encoding = lw.encoding('${spec}', { heads: 4, headDim: 64 });`;
+    const own = ownModule(this.descriptor.name) !== undefined, file = `./${this.descriptor.name}.mjs`, mine = `import mine from '${file}';`;
+    const javaScript = `import { load } from 'lengthwise';\n${own ? `${mine}\n` : ''}const lw = await load();\n${own ? 'lw.register(mine);\n' : ''}const encoding = lw.encoding('${spec}', { heads: 4, headDim: 64 });`;
     const experiment = `${places.lab}${toHash({ ...defaults, encodings: [...new Set(['nope', 'rope', tried])] })}`;
     const use = (title: string, code: string) => html`<h3>${title}</h3><pre class="use">${code.split('\n').map((line) => html`<span>${line}</span>`)}</pre>`;
-    return html`<div class="uses">${use(docs.asSpec, spec)}${use(docs.inJavaScript, javaScript)}${use(docs.onCommandLine, `npx lengthwise compare --encodings '${[...new Set(['nope', tried])].join(',')}'`)}</div>
+    return html`<div class="uses">${use(docs.asSpec, spec)}${use(docs.inJavaScript, javaScript)}${use(docs.onCommandLine, `npx lengthwise compare --encodings '${[...new Set(['nope', own ? tried.replace(this.descriptor.name, file) : tried])].join(',')}'`)}</div>
       <p class="try"><a class="link" href=${experiment}>${docs.tryIt}</a></p>`;
   }
 }

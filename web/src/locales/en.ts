@@ -10,6 +10,11 @@ export const en = {
   about: (title: string) => `About ${title}`,
   addSpec: 'Your own mix', addSpecHint: 'rope:base=500000+log_n', addSpecNote: 'a+b: both at once. a>b: trained with a, tested with b. a>b@100: after 100 steps of fine-tuning. A name alone: with the options that the lists above have.', putOnL: 'Here', putOn: 'a model is trained with RoPE; then this is put on it, without further training.', add: 'Add', leftOut: (spec: string) => `${spec} is left out: `, noSuch: (name: string): string => (name ? `there is no encoding ${name}.` : 'a name is missing.'),
   chooseOne: 'Choose at least one encoding.',
+  own: {
+    title: 'Your own encoding…', code: 'Module of the encoding, JavaScript', add: 'Add to the encodings', list: 'Your own', edit: 'Edit', remove: 'Remove', look: 'Pictures',
+    note: 'A function for each door that it opens: ids(position), input(position), rotation(position, pair), bias(head, distance), biasAt(head, i, j), pattern(i, j), scale(head, seen). It stays in this browser and is not part of the link.',
+    added: (name: string): string => `${name} was added.`, replaced: (name: string): string => `${name} was replaced.`, removed: (name: string): string => `${name} was removed.`,
+  },
   task: 'Task', tasks: { text: 'text', copy: 'copy', recall: 'recall' },
   taskNotes: {
     text: 'Predict the next byte of presidential addresses that were not in training.',

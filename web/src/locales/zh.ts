@@ -12,6 +12,11 @@ export const zh: Strings = {
   about: (title) => `了解${title}`,
   addSpec: '自己组合', addSpecHint: 'rope:base=500000+log_n', addSpecNote: 'a+b：两者并用。a>b：用 a 训练，用 b 测试。a>b@100：测试前再微调 100 步。只写名称：采用上面列表中的选项。', putOnL: '本页做法', putOn: '先用 RoPE 训练模型，再直接换上它，不再训练。', add: '添加', leftOut: (spec) => `不运行 ${spec}：`, noSuch: (name) => (name ? `没有名为 ${name} 的编码。` : '缺少名称。'),
   chooseOne: '请至少选择一种编码。',
+  own: {
+    title: '自己编写的编码…', code: '编码模块（JavaScript）', add: '加入编码列表', list: '自己编写的', edit: '编辑', remove: '移除', look: '图示',
+    note: '每打开一扇门写一个函数：ids(position)、input(position)、rotation(position, pair)、bias(head, distance)、biasAt(head, i, j)、pattern(i, j)、scale(head, seen)。只保存在本浏览器中，不写入链接。',
+    added: (name) => `已加入 ${name}。`, replaced: (name) => `已替换 ${name}。`, removed: (name) => `已移除 ${name}。`,
+  },
   task: '任务', tasks: { text: '文本', copy: '复制', recall: '回忆' },
   taskNotes: {
     text: '预测下一个字节；文本是训练时没见过的总统国情咨文。',
