@@ -34,7 +34,7 @@ export interface EncodingFacts {
   name: string;
   doors: Door[];
   options: OptionFacts[];
-  /** Past the trained length: 'same' by design, 'degrades', or 'refuses' (an error). */
+  /** What is met past the trained length: 'same': by design nothing new; 'degrades': what was never trained, and most get worse; 'refuses': an error. */
   past: 'same' | 'degrades' | 'refuses';
   /** Options, as in a spec, that show it at a trained length of 64; empty where the defaults do. */
   example: string;

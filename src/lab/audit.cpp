@@ -145,6 +145,7 @@ struct Met {
   double farthest = 0;                               // distance of a key that the last token sees
   std::vector<double> arc;                           // [pairs], the largest relative angle
   std::vector<std::pair<double, double>> factors;    // [H], least and most of the scale door
+  std::vector<std::pair<double, double>> biases;     // [H], least and most of the finite ones
   Buffer<float> rows;                                // input vectors, of the plan in evaluation
 };
 
@@ -152,7 +153,7 @@ Error meet(Subject& subject, int n, Met& met) {
   const int heads = subject.stack.shape().heads;
   Plan& plan = subject.plan;
   if (Error e = subject.plan_for(n, nullptr, plan)) return e;
-  met.arc.assign(plan.rotation.pairs, 0), met.factors.assign(heads, {infinity, -infinity});
+  met.arc.assign(plan.rotation.pairs, 0), met.factors.assign(heads, {infinity, -infinity}), met.biases = met.factors;
   if (!met.rows.resize(plan.input.size())) return out_of_memory();
   std::copy(plan.input.begin(), plan.input.end(), met.rows.data());
   Random random(1, 3);
@@ -165,10 +166,13 @@ Error meet(Subject& subject, int n, Met& met) {
       met.farthest = std::max(met.farthest, view.distance[j]);
       for (size_t k = 0; k < met.arc.size(); k++) met.arc[k] = std::max(met.arc[k], std::fabs(view.angle[j * met.arc.size() + k]));
     }
-    for (size_t i = 0; i < plan.scale.size(); i++) {
-      auto& [least, most] = met.factors[i / n];
-      least = std::min<double>(least, plan.scale[i]), most = std::max<double>(most, plan.scale[i]);
-    }
+    auto meet = [](std::pair<double, double>& range, double value) {
+      if (std::isfinite(value)) range = {std::min(range.first, value), std::max(range.second, value)};
+    };
+    for (size_t i = 0; i < plan.scale.size(); i++) meet(met.factors[i / n], plan.scale[i]);
+    for (int h = 0; h < heads && !plan.bias.table.empty(); h++)
+      for (int i = 0; i < n; i++)
+        for (int j = 0; j < (plan.causal ? i + 1 : n); j++) meet(met.biases[h], plan.bias.row(h, i)[j]);
   }
   return {};
 }
@@ -194,7 +198,20 @@ Error measure_past(Subject& subject, int n, Audit& out) {
   double keys = 0, far = 0, outside = 0;
   const double circle = 2 * std::acos(-1.0), slack = 1e-9;
   const int pairs = plan.rotation.pairs;
-  auto is_new = [&](int j) { return view.distance[j] > met.farthest + slack; };
+  auto outside_of = [](double value, std::pair<double, double> range) {
+    const double room = rounding<float>(std::max(std::fabs(range.first), std::fabs(range.second)));
+    return value < range.first - room || value > range.second + room;
+  };
+  // Of a bias that looks at more than the distance only the value tells.
+  const bool by_row = std::any_of(stack.encodings().begin(), stack.encodings().end(), [&](auto& e) { return e->bias_by_row(plan.positions); });
+  auto is_new = [&](int j) {
+    bool fresh = !by_row && view.distance[j] > met.farthest + slack;
+    for (int h = 0; h < s.heads && by_row; h++) {
+      const double bias = plan.bias.row(h, last)[j];
+      fresh = fresh || (std::isfinite(bias) && outside_of(bias, met.biases[h]));
+    }
+    return fresh;
+  };
   for (int j = 0; j < longer; j++) {
     if (!view.seen[j]) continue;
     keys++, far += is_new(j);
@@ -221,11 +238,7 @@ Error measure_past(Subject& subject, int n, Audit& out) {
   }
   if (!plan.scale.empty()) {
     double fresh = 0;
-    for (size_t i = 0; i < plan.scale.size(); i++) {
-      const auto [least, most] = met.factors[i / longer];
-      const double room = rounding<float>(std::max(std::fabs(least), std::fabs(most)));
-      fresh += plan.scale[i] < least - room || plan.scale[i] > most + room;
-    }
+    for (size_t i = 0; i < plan.scale.size(); i++) fresh += outside_of(plan.scale[i], met.factors[i / longer]);
     past.factors = fresh / double(plan.scale.size());
   }
   if (view.score.empty()) return {};

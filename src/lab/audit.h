@@ -27,7 +27,8 @@ struct Audit {
   struct { double again = 0, training = 0, longer = 0; const char* door = ""; } deterministic;
 
   // What comes at 4n that never came at n (seen: the largest of 32 plans in training), from 0 to 1:
-  //   distances  share of the keys that the last token sees, further away than any key was (bias, content, value, pattern doors)
+  //   distances  share of the keys that the last token sees, further away than any key was (bias, content, value, pattern doors);
+  //              where a bias looks at more than the distance, with a bias outside of the range of their head so far
   //   angles     share of its relative angles, over keys and pairs, that lie modulo 2π outside of the arc of their pair so far
   //   rows       share of the input vectors that equal none of the first n within 1e-6
   //   factors    share of the factors on rows of scores, over queries and heads, outside of the range of their head so far

@@ -54,12 +54,12 @@ std::vector<std::string> door_names(unsigned doors) {
   return open;
 }
 
-// How an experiment shows an encoding: its example; with rope to read the numbers, if it only numbers tokens; on a model
+// How an experiment shows an encoding: its example; with rope to read the numbers, if it gives tokens some; on a model
 // that was trained with rope, if it is meant for trained ones.
 std::string experiment(const Descriptor& d) {
   std::string spec = d.name;
   if (*d.example) spec += std::string(":") + d.example;
-  if (d.doors == unsigned(Door::ids)) spec += "+rope";
+  if (opens(d.doors, Door::ids) && !(d.doors & ~(Door::ids | Door::input))) spec += "+rope";
   return (d.after_training ? "rope>" : "") + spec;
 }
 

@@ -34,7 +34,7 @@ struct Option {
   Prose meaning_zh;              // 中文
 };
 
-enum class Past { same, degrades, refuses };  // what happens past L: by design the same, gets worse, is an error
+enum class Past { same, degrades, refuses };  // what is met past L: by design nothing new, what was never trained (most get worse), an error
 
 struct Descriptor {
   const char* name;

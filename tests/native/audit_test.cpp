@@ -103,6 +103,13 @@ TEST_CASE("audit: past the trained length") {
   CHECK(window.past.weight == 0);
   CHECK(measure("random_sorted:max=128+alibi").past.distances < 0.2);
 
+  // FIRE divides distances by ψ(max(i, L)): those at the far end come nearer to 1 than ψ(31)/ψ(32), and few others are new.
+  const Audit fire = measure("fire");
+  CHECK(fire.past.distances > 0);
+  CHECK(fire.past.distances < 0.15);
+  CHECK(fire.past.weight < 0.15);
+  CHECK(measure("fire+alibi").past.distances > 0.5);  // what ALiBi adds is new
+
   // ReRoPE knows no distance beyond its window.
   CHECK(measure("rectified:window=16+rope").past.angles == 0);
 

@@ -191,7 +191,7 @@ test('on the command line: compare with >, loss and generate with --encoding, mo
 test('what an experiment shows of each encoding can be run, and shows something past the trained length', () => {
   const shown = Object.fromEntries(lw.encodings().map((d) => [d.name, d.experiment]));
   assert.deepEqual([shown.nope, shown.rope, shown.random_sorted, shown.yarn, shown.xpos, shown.grouped, shown.bilevel],
-    ['nope', 'rope', 'random_sorted+rope', 'rope>yarn', 'xpos:scale_base=64', 'rope>grouped:group=4:window=16+rope', 'bilevel']);
+    ['nope', 'rope', 'random_sorted+rope', 'rope>yarn', 'xpos:scale_base=64', 'rope>grouped:group=4:window=16+rope', 'bilevel+rope']);
   const sizes = { width: 64, heads: 4, layers: 2, trainedLength: 64 }, text = Array.from({ length: 512 }, (_, t) => (31 * t + (t * t) % 11) % 256);
   for (const [name, spec] of Object.entries(shown)) {
     const [trained, tested] = spec.split('>'), model = lw.model({ ...sizes, encoding: trained });

@@ -15,7 +15,7 @@ const { fromHash, runnable } = await page('settings.ts');
 const { json } = await page('export.ts');
 const { shortTitle, wardrobe } = await page('dress.ts');
 
-const encoding = (name, title, ...doors) => ({ name, title, title_zh: title, doors, example: '', experiment: doors.join() === 'ids' ? `${name}+rope` : name });
+const encoding = (name, title, ...doors) => ({ name, title, title_zh: title, doors, example: '', experiment: doors.includes('ids') ? `${name}+rope` : name });
 const catalogue = [encoding('nope', 'No encoding'), encoding('random_sorted', 'Randomised positions', 'ids'), { ...encoding('grouped', 'Grouped positions (Self-Extend)', 'ids'), example: 'window=16', experiment: 'rope>grouped:window=16+rope' },
   encoding('bilevel', 'Two levels (BiPE)', 'input', 'ids'), encoding('rope', 'Rotary (RoPE)', 'rotation')];
 
@@ -65,8 +65,8 @@ test('steps of fine-tuning count on: a curve is done after them', () => {
 
 test('what opens no door but ids is run with rope, and is called so', () => {
   const read = (hash) => fromHash(hash, catalogue).encodings;
-  assert.deepEqual(read('#encodings=random_sorted,grouped:window=8,bilevel,nope'), ['random_sorted+rope', 'grouped:window=8+rope', 'bilevel', 'nope']);
-  assert.deepEqual(read('#encodings=all'), ['nope', 'random_sorted+rope', 'rope>grouped:window=16+rope', 'bilevel', 'rope']);
+  assert.deepEqual(read('#encodings=random_sorted,grouped:window=8,bilevel,nope'), ['random_sorted+rope', 'grouped:window=8+rope', 'bilevel+rope', 'nope']);
+  assert.deepEqual(read('#encodings=all'), ['nope', 'random_sorted+rope', 'rope>grouped:window=16+rope', 'bilevel+rope', 'rope']);
   assert.equal(runnable('grouped+rope', catalogue), 'grouped+rope');
   assert.equal(runnable('rope > grouped:window=8', catalogue), 'rope>grouped:window=8+rope');
   assert.equal(runnable(' rope → grouped ', catalogue), 'rope>grouped:window=16+rope');
@@ -79,7 +79,7 @@ test('what opens no door but ids is run with rope, and is called so', () => {
   assert.equal(title('random_sorted+rope'), 'Randomised positions + RoPE');
   assert.equal(title('rope>grouped:window=16+rope'), 'RoPE → Self-Extend');
   assert.equal(title('rope>grouped+rope'), 'RoPE → grouped');
-  assert.equal(title('rope>bilevel+rope'), 'RoPE → BiPE + RoPE');
+  assert.equal(title('bilevel+rope'), 'BiPE + RoPE');
   assert.equal(title('rope>nope'), 'RoPE → No encoding');
   assert.equal(title('rope>rope'), 'RoPE → RoPE');
   assert.equal(title('rope>grouped:window=16+rope@100'), 'RoPE → Self-Extend @100');

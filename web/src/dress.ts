@@ -1,7 +1,7 @@
 // One colour and dash for each encoding, the same everywhere. The hue says which door it opens first.
 import type { Descriptor } from './engine.ts';
 import { ownModule } from './own.ts';
-import { fineTuned, untuned } from './settings.ts';
+import { fineTuned, onlyNumbers, untuned } from './settings.ts';
 
 export interface Dress { stroke: string; dash: string }
 const shades = [
@@ -35,7 +35,7 @@ export const titleOf = (descriptor: Descriptor, language: string): string => (la
 export function shortTitle(spec: string, catalogue: Descriptor[], language: string): string {
   const short = (title: string) => /[(（](.+)[)）]/.exec(title)?.[1] ?? title;
   const examples = new Map(catalogue.map((d) => [[d.name, d.example].filter(Boolean).join(':'), short(titleOf(d, language))]));
-  const numbers = (term: string) => catalogue.find((d) => d.name === term.split(':')[0])?.doors.join() === 'ids';
+  const numbers = (term: string) => onlyNumbers(catalogue.find((d) => d.name === term.split(':')[0]));
   const steps = fineTuned(spec), sides = untuned(spec).split('>').map((side) => side.split('+').map((term) => term.trim()));
   const [trained, tested] = sides;
   // Of "rope>grouped+rope" only what is new: numbers have to be read by something.

@@ -47,7 +47,10 @@ export const untuned = (spec: string): string => spec.split('@')[0]!.trim();
 export const fineTuned = (spec: string): number => Number(spec.split('@')[1] ?? 0) || 0;
 export const fineTuneLength = ({ length }: Settings): number => 4 * length;
 
-// A name alone is tried as the catalogue says. Numbers alone do nothing: what opens no door but ids is run with what a model
+// Its numbers do nothing until something reads them.
+export const onlyNumbers = (d: Descriptor | undefined): boolean => d !== undefined && d.doors.includes('ids') && d.doors.every((door) => door === 'ids' || door === 'input');
+
+// A name alone is tried as the catalogue says. What only gives numbers is run with what a model
 // was trained with, or else with the rotation, which reads them. What is to be fine-tuned is put on what was trained: itself,
 // where nothing else is.
 export function runnable(given: string, catalogue: Descriptor[]): string {
@@ -61,7 +64,7 @@ export function runnable(given: string, catalogue: Descriptor[]): string {
   const known = catalogue.find((d) => d.name === sides.join('>'));
   if (known) return known.experiment;
   return sides.map((side, i) => {
-    const terms = side.split('+'), numbered = terms.every((term) => of(term)?.doors.join() === 'ids');
+    const terms = side.split('+'), numbered = terms.every((term) => onlyNumbers(of(term)));
     if (!numbered) return side;
     const meant = i ? terms.map((term) => [term, term.includes(':') ? '' : of(term)!.example].filter(Boolean).join(':')) : terms;
     const reads = i && !sides[0]!.includes('|') && !of(sides[0]!)?.doors.includes('ids') ? sides[0]! : 'rope';

@@ -26,8 +26,8 @@ struct LongRope : rotary::Turning {
       .name = "longrope", .title = "LongRoPE", .title_zh = "LongRoPE",
       .paper = "Ding et al. 2024, LongRoPE: Extending LLM Context Window Beyond 2 Million Tokens, arXiv:2402.13753",
       .doors = unsigned(Door::rotation), .options = options, .past = Past::degrades,
-      .past_note = "Past the original length every pair turns slower by a factor of its own, found by a search.",
-      .past_note_zh = "超过原始长度后，每个维度对按各自搜索得到的倍数放慢。",
+      .past_note = "Past the original length every pair turns slower by a factor of its own, found by a search for each model; without these lists all turn slower by factor.",
+      .past_note_zh = "超过原始长度后，每个维度对按各自的倍数放慢，这些倍数须为每个模型搜索得到；不给出时一律按 factor 放慢。",
       .differs =
           "The short list holds up to and including the original length; one code changed a token too early. Where turned "
           "keys are cached, a text that grows past that length mixes both lists; here the cache is made anew.",

@@ -5,7 +5,7 @@ import { headers } from 'virtual:encoding-headers';
 import { stretches } from 'virtual:stretch-records';
 import { base } from '../theme.ts';
 import { Localised } from '../localised.ts';
-import { defaults, toHash } from '../settings.ts';
+import { defaults, onlyNumbers, toHash } from '../settings.ts';
 import { titleOf } from '../dress.ts';
 import { linked, typeset } from '../paper.ts';
 import { places } from '../places.ts';
@@ -94,7 +94,7 @@ export class Entry extends Localised {
 
   private get mostTokens(): number { return this.descriptor.doors.includes('content') ? mostContentTokens : mostTokens; }
 
-  private get usable(): string { return this.descriptor.doors.join() === 'ids' ? `${this.spec}+rope` : this.spec; } // numbers alone do nothing
+  private get usable(): string { return onlyNumbers(this.descriptor) ? `${this.spec}+rope` : this.spec; }
 
   /** The rope of a model that this is put on: it turns the same pairs, as fast. */
   private get trained(): string {

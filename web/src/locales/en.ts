@@ -78,7 +78,7 @@ export const en = {
     scale: 'a factor on the scores of a row', value: 'a term added to what is read',
   },
   opens: 'Opens', noDoor: 'no door at all', pastL: 'Past the trained length', paper: 'Paper', learned: 'Has learned parameters.',
-  past: { same: 'by design the same', degrades: 'gets worse', refuses: 'refuses' } as Record<string, string>,
+  past: { same: 'by design nothing new', degrades: 'meets what was never trained', refuses: 'refuses' } as Record<string, string>,
   block: {
     title: 'A transformer block and its doors', token: 'token', embedding: 'embedding', scores: 'scores', softmax: 'softmax', read: 'read', mlp: 'MLP', close: 'Close',
   },
@@ -89,7 +89,7 @@ export const en = {
     equation: 'Equation', learns: 'Learned', learnedNot: (options: boolean): string => (options ? 'Nothing, with the default parameters.' : 'Nothing.'), learnedShared: 'Yes, one set for all layers.', learnedPerLayer: 'Yes, one set for each layer.',
     mask: 'Mask', causalOnly: 'Only with a causal mask.', bothWays: 'With a causal mask and without.',
     differs: 'Between implementations', source: 'Source',
-    past: { same: 'By design the same.', degrades: 'Gets worse.', refuses: 'Refuses.' } as Record<string, string>,
+    past: { same: 'By design it meets nothing new.', degrades: 'It meets what was never trained.', refuses: 'Refuses.' } as Record<string, string>,
     options: 'Parameters', option: 'Name', value: 'Value', byDefault: 'Default', range: 'Allowed', meaning: 'Meaning', noOptions: 'It has none.',
     flag: (on: boolean): string => (on ? 'yes' : 'no'),
     picturesTitle: 'Pictures', picturesNote: (heads: number, length: number) => `Computed in this page for ${heads} heads and a trained length of ${length}. Learned numbers are those of an untrained model.`,

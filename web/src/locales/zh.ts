@@ -76,7 +76,7 @@ export const zh: Strings = {
     content: '与内容有关的分数项', pattern: '谁能看见谁', scale: '乘在一行分数上的系数', value: '加到读出结果上的项',
   },
   opens: '打开的门', noDoor: '一扇门也不开', pastL: '超出训练长度之后', paper: '论文', learned: '含有可学习的参数。',
-  past: { same: '设计上保持不变', degrades: '变差', refuses: '拒绝运行' },
+  past: { same: '设计上不会遇到新情况', degrades: '会遇到训练中没有的情况', refuses: '拒绝运行' },
   block: { title: 'Transformer 块与它的门', token: '词元', embedding: '词嵌入', scores: '分数', softmax: 'softmax', read: '读出', mlp: 'MLP', close: '关闭' },
   docs: {
     title: '位置编码', all: '全部编码', toLab: '训练并比较', more: '公式、参数与图示',
@@ -85,7 +85,7 @@ export const zh: Strings = {
     equation: '公式', learns: '可学习', learnedNot: (options) => (options ? '默认参数下没有可学习的部分。' : '没有可学习的部分。'), learnedShared: '有，所有层共用一组。', learnedPerLayer: '有，每层各一组。',
     mask: '掩码', causalOnly: '只能配合因果掩码。', bothWays: '有无因果掩码均可。',
     differs: '各实现的差异', source: '源文件',
-    past: { same: '设计上保持不变。', degrades: '变差。', refuses: '拒绝运行。' },
+    past: { same: '设计上不会遇到新情况。', degrades: '会遇到训练中没有的情况。', refuses: '拒绝运行。' },
     options: '参数', option: '名称', value: '取值', byDefault: '默认', range: '允许', meaning: '含义', noOptions: '没有参数。',
     flag: (on) => (on ? '是' : '否'),
     picturesTitle: '图示', picturesNote: (heads, length) => `由本页实时计算：${heads} 个头，训练长度 ${length}。可学习的数取自未训练的模型。`,
