@@ -9,7 +9,7 @@ import { specText, type EncodingSpec } from './spec.js';
 export interface Audit {
   /** n */
   length: number;
-  /** Whether every two positions can be told apart: the smallest distance between two of them, as the last token sees them. */
+  /** Whether every two positions can be told apart: the smallest distance between two of them, as the last token sees them (null: it sees no two that could be compared). */
   unique: { measured: string; distance: number | null; positions: [number, number] };
   /** The largest difference between two plans: of the same input again, of two in training, alone and in twice the length (null: that is refused);
    *  and the door that it is behind, '' where there is none. */

@@ -37,6 +37,7 @@ try {
 /** What the package calls topP is --top-p here. */
 function inFlags(message: string): string {
   const options = program.commands.find((command) => command.name() === program.args[0])?.options ?? [];
+  message = message.replace(/\bfineTuning\.length\b/g, 'fineTuneLength');
   return options.reduce((text, option) => {
     const name = option.attributeName();
     return /[A-Z]/.test(name) ? text.replace(new RegExp(`\\b${name}\\b`, 'g'), option.long ?? name) : text;

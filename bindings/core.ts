@@ -12,6 +12,7 @@ export interface ShapeRequest {
   causal: boolean;
 }
 
+/** A model's configuration, complete: `Model.config`. */
 export interface ModelRequest {
   vocabulary: number;
   width: number;
@@ -20,9 +21,9 @@ export interface ModelRequest {
   kvHeads: number;
   hidden: number;
   trainedLength: number;
-  norm: string;
+  norm: 'rms' | 'layer';
   normEpsilon: number;
-  activation: string;
+  activation: 'gelu' | 'swiglu';
   tied: boolean;
   causal: boolean;
   encoding: string;

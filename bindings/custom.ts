@@ -245,7 +245,7 @@ function vector(value: unknown, width: number): ArrayLike<number> {
 export function moduleAddress(module: EncodingModule): string {
   if (check.isA('URL', module)) return (module as URL).href;
   if (typeof module !== 'string') {
-    const hint = typeof module === 'object' ? ': functions cannot be sent to a worker' : '';
+    const hint = typeof module === 'object' ? ': functions cannot be sent to a worker, and need no import' : '';
     throw new TypeError(`an encoding must be the URL or the text of a module, not ${check.describe(module)}${hint}`);
   }
   if (!/\bexport\b/.test(module)) throw new RangeError('the text of an encoding exports nothing; allowed: export default { name, … }; for an address pass a URL object');
@@ -268,9 +268,9 @@ export async function importFrom(address: string): Promise<EncodingDefinition> {
     module = await import(/* webpackIgnore: true */ /* @vite-ignore */ address);
   } catch (cause) {
     // What browsers say of a module that did not arrive; they do not tell why.
-    const stopped = /dynamically imported module|importing a module script/i.test(String(cause));
+    const said = thrown(cause).replaceAll(address, shown), stopped = /dynamically imported module|importing a module script/i.test(said);
     const hint = stopped ? '. (A Content-Security-Policy must allow it in script-src: data: for a text, the origin of the module for a URL.)' : '';
-    throw new EncodingError(`an encoding could not be imported from ${shown}: ${cause}${hint}`, { cause });
+    throw new EncodingError(`an encoding could not be imported from ${shown}: ${said.length > 400 ? `${said.slice(0, 400)}…` : said}${hint}`, { cause });
   }
   if (module.default === undefined) throw new EncodingError(`the module of an encoding (${shown}) has no default export; allowed: export default { name, … }`);
   return module.default;

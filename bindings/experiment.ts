@@ -45,7 +45,7 @@ export interface ExperimentOptions extends LoadOptions, WorkerOptions {
   fineTuning?: { length?: number; learningRate?: number };
   /** Tokens in each test, about (default 16384). */
   testTokens?: number;
-  /** Also test after every so many steps (default 0: only at the end). */
+  /** Also test after every so many steps of training (default 0: only at the end); what is to be fine-tuned is tested then as it is before. */
   testEvery?: number;
   /** How many workers (default: one less than there are cores); 0 runs everything in this thread. Each has `threads`. */
   workers?: number;
@@ -72,6 +72,7 @@ const KEYS = ['encodings', 'register', 'task', 'text', 'trainLength', 'testLengt
 
 // The fewest tokens in which a task can be put. A shorter test is told as refused, since the others make sense.
 const SHORTEST = { text: 1, copy: 2, recall: 8 };
+const LONGEST = 2 ** 20; // that the core trains on
 
 /** Something that performs runs: a worker, or this thread. */
 interface Place {
@@ -109,6 +110,10 @@ export class Experiment {
     this.#plans = plans;
     this.#options = options;
     this.#text = textOf(options);
+    const { length } = plans[0]!.fineTuning, bytes = this.#text?.train.length ?? Infinity;
+    if (length >= bytes && plans.some((plan) => plan.runs.some(({ fineTune }) => fineTune))) {
+      throw new RangeError(`fineTuning.length is ${length}; it must be less than the ${bytes} bytes of the training text`);
+    }
     this.#own = (options.register ?? []).map((own) =>
       (options.workers === 0 && !check.isA('URL', own) && typeof own === 'object' ? own as EncodingDefinition<any> : moduleAddress(own as EncodingModule)));
     this.runs = runs;
@@ -178,7 +183,7 @@ export class Experiment {
 
     // A misspelt encoding should not come to light an hour into the experiment.
     const first = this.#places[0]!;
-    for (const plan of this.#plans) await revived(Promise.race([first.died, first.bench.check(plan)]));
+    for (const plan of this.#plans.filter(({ seed }) => seed === this.#plans[0]!.seed)) await revived(Promise.race([first.died, first.bench.check(plan)]));
     if (this.#paused) this.pause();
 
     const waiting = [...this.#plans];
@@ -281,8 +286,8 @@ function trainingOf(training: ExperimentOptions['training']): RunPlan['training'
 function fineTuningOf({ fineTuning = {}, training }: ExperimentOptions, task: Task, trainLength: number): RunPlan['fineTuning'] {
   check.keys('fineTuning', fineTuning, ['length', 'learningRate']);
   return {
-    length: check.integer('fineTuning.length', fineTuning.length ?? Math.min(4 * trainLength, check.MOST), SHORTEST[task], check.MOST),
-    learningRate: check.finite('fineTuning.learningRate', fineTuning.learningRate ?? (training?.learningRate ?? TRAIN_DEFAULTS.learningRate) / 3, 0, 1),
+    length: fineTuning.length === undefined ? Math.min(4 * trainLength, LONGEST) : check.integer('fineTuning.length', fineTuning.length, SHORTEST[task], LONGEST),
+    learningRate: fineTuning.learningRate === undefined ? (training?.learningRate ?? TRAIN_DEFAULTS.learningRate) / 3 : check.finite('fineTuning.learningRate', fineTuning.learningRate, 0, 1),
   };
 }
 

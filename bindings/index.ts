@@ -10,6 +10,7 @@ export { importEncoding } from './custom.js';
 export type { EncodingContext, EncodingDefinition, EncodingModule, EncodingOptions, OptionDefinition } from './custom.js';
 export { Model, type GenerateOptions, type Precision } from './model.js';
 export type { ModelConfig, TrainOptions } from './config.js';
+export type { ModelRequest } from './core.js';
 export { Trainer, type StepInfo, type StepShape } from './trainer.js';
 export { Experiment, experiment, type ExperimentOptions, type ExperimentResult } from './experiment.js';
 export type { ExperimentEvent, Task, TestResult } from './run.js';

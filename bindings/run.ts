@@ -26,7 +26,7 @@ export interface RunPlan {
   trainLength: number;
   testLengths: number[];
   testTokens: number;
-  /** Test after every so many steps, not only at the end; 0: only at the end. */
+  /** Test after every so many steps of training (not of fine-tuning), not only at the end; 0: only at the end. */
   testEvery: number;
   /** Tokens in a sequence of fine-tuning, and its peak learning rate. */
   fineTuning: { length: number; learningRate: number };
@@ -115,7 +115,11 @@ export class Bench {
     const run = this.#make(plan);
     try {
       // One step of fine-tuning tells whether there is memory for it, and whether text and encoding reach so far.
-      for (const each of plan.runs) await this.#under(run, plan, each, (own) => { if (each.fineTune) succeed(own.train(1)); });
+      for (const each of plan.runs) {
+        if (this.#cancelled) return;
+        await this.#under(run, plan, each, (own) => { if (each.fineTune) succeed(own.train(1)); });
+        await this.#turn();
+      }
     } finally {
       run.delete();
     }
@@ -138,13 +142,12 @@ export class Bench {
             await this.#train(own, plan, [each], plan.steps, each.fineTune, emit);
             await this.#test(own, plan, each, plan.steps + each.fineTune, emit);
           });
+          if (this.#cancelled) return;
+          await emit({ type: 'end', run: each.run, seconds: (performance.now() - started) / 1000, stepsPerSecond });
         } catch (error) {
           if (this.#core!.spoilt) throw error;
           await emit({ type: 'failed', run: each.run, message: error instanceof Error ? error.message : String(error) });
-          continue;
         }
-        if (this.#cancelled) return;
-        await emit({ type: 'end', run: each.run, seconds: (performance.now() - started) / 1000, stepsPerSecond });
       }
     } finally {
       run.delete();

@@ -27,9 +27,10 @@ export interface Phases {
 /**
  * Reads 'rope', 'rope>yarn:factor=4' or 'rope>yarn:factor=4@100': trained with what stands before the >, tested with what
  * stands behind, after 100 steps of fine-tuning with it. The encodings themselves are not looked at.
- * @throws RangeError
+ * @throws RangeError or TypeError
  */
 export function phases(spec: string): Phases {
+  if (typeof spec !== 'string') throw new TypeError(`spec must be a string, not ${describe(spec)}`);
   const fail = (allowed: string) => new RangeError(`encodings has '${shorten(spec)}'; allowed: ${allowed}`);
   const [trained, behind, ...more] = spec.split('>') as [string, ...string[]];
   if (more.length) throw fail('one >, trained with what stands before it, tested with what stands behind');
@@ -37,7 +38,7 @@ export function phases(spec: string): Phases {
   if (trained.includes('@') || others.length) throw fail('one @, behind the encoding that is put on after training: rope>rope@100');
   if (steps !== undefined && !/^\s*0*[1-9]\d{0,6}\s*$/.test(steps)) throw fail('behind the @ how many steps of fine-tuning, 1 to 9999999');
   if (tested !== null && !(trained.trim() && tested!.trim())) throw fail('an encoding on each side of >');
-  return { trained: trained.trim(), tested: tested!, fineTune: Number(steps ?? 0) };
+  return { trained: trained.trim(), tested: tested?.trim() ?? null, fineTune: Number(steps ?? 0) };
 }
 
 /** The text form of a spec, which the core reads. @throws TypeError or RangeError naming what cannot be written in it. */

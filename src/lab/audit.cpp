@@ -203,9 +203,13 @@ Error measure_past(Subject& subject, int n, Audit& out) {
     return value < range.first - room || value > range.second + room;
   };
   // Of a bias that looks at more than the distance only the value tells.
-  const bool by_row = std::any_of(stack.encodings().begin(), stack.encodings().end(), [&](auto& e) { return e->bias_by_row(plan.positions); });
+  bool by_row = false, by_distance = false;
+  for (auto& e : stack.encodings()) {
+    const bool row = e->bias_by_row(plan.positions);
+    by_row = by_row || row, by_distance = by_distance || (!row && e->descriptor().doors & (Door::bias | Door::content | Door::value | Door::pattern));
+  }
   auto is_new = [&](int j) {
-    bool fresh = !by_row && view.distance[j] > met.farthest + slack;
+    bool fresh = (by_distance || !by_row) && view.distance[j] > met.farthest + slack;
     for (int h = 0; h < s.heads && by_row; h++) {
       const double bias = plan.bias.row(h, last)[j];
       fresh = fresh || (std::isfinite(bias) && outside_of(bias, met.biases[h]));

@@ -64,8 +64,8 @@ Error Stack::make(std::string_view spec, const Shape& shape, Stack& out) {
   const size_t longest = 1 << 15;  // room for lists
   if (spec.size() > longest)
     return {"encoding has " + std::to_string(spec.size()) + " characters; allowed: at most " + std::to_string(longest)};
-  if (spec.find('>') != spec.npos)
-    return {"encoding is " + quoted(spec) + "; allowed here: one encoding (a>b, trained with a and tested with b, is for experiments)"};
+  if (spec.find_first_of(">@") != spec.npos)
+    return {"encoding is " + quoted(spec) + "; allowed here: one encoding (a>b@100, trained with a and tested with b after 100 steps, is for experiments)"};
   std::string_view rest = spec;
   do if (Error e = stack.add(trimmed(take_until(rest, '+')))) return e; while (!rest.empty());
   if (trimmed(spec).ends_with('+')) return {"encoding is " + quoted(spec) + "; allowed: no + at the end"};

@@ -27,6 +27,9 @@ test('an encoding is imported from the text or the URL of its module', async () 
   }
   await assert.rejects(importEncoding('export default {'), EncodingError);
   await assert.rejects(importEncoding(alibi), { name: 'TypeError', message: /an encoding must be the URL or the text of a module/ });
+  // Of a long module its text is not repeated; whatever is thrown has words.
+  await assert.rejects(importEncoding(`import './x.mjs'; export default { name: 'a' }; //${'x'.repeat(5000)}`), (e) => e instanceof EncodingError && e.message.length < 600);
+  for (const what of ['Symbol()', 'Object.create(null)', 'undefined']) await assert.rejects(importEncoding(`export default 1; throw ${what}`), EncodingError, what);
   await assert.rejects(importEncoding('./mine.mjs'), { name: 'RangeError', message: /exports nothing/ });
 });
 

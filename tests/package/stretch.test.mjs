@@ -106,11 +106,13 @@ test('an experiment with > trains with what stands before it and tests with what
 test('phases reads what a run goes through', () => {
   const none = { tested: null, fineTune: 0 };
   for (const [spec, wanted] of [['rope', { trained: 'rope', ...none }], [' rope+log_n ', { trained: 'rope+log_n', ...none }],
-    ['rope > yarn:factor=4', { trained: 'rope', tested: ' yarn:factor=4', fineTune: 0 }], ['rope>rope|nope @ 0100 ', { trained: 'rope', tested: 'rope|nope ', fineTune: 100 }]])
+    ['rope > yarn:factor=4', { trained: 'rope', tested: 'yarn:factor=4', fineTune: 0 }], ['rope>rope|nope @ 0100 ', { trained: 'rope', tested: 'rope|nope', fineTune: 100 }]])
     assert.deepEqual(phases(spec), wanted, spec);
   for (const [spec, allowed] of [['a>b>c', /one >/], ['rope@5', /one @, behind the encoding that is put on/], ['rope@5>rope', /one @/], ['rope>rope@5@6', /one @/], ['rope>@5', /each side/], ['>rope', /each side/],
     ...['', ' ', '0', '-1', '1.5', '1e3', '12345678', 'x', '5 6'].map((steps) => [`rope>rope@${steps}`, /behind the @ how many steps of fine-tuning, 1 to 9999999/])])
     assert.throws(() => phases(spec), (e) => e instanceof RangeError && e.message.startsWith(`encodings has '${spec}'; allowed: `) && allowed.test(e.message), spec);
+  for (const spec of [undefined, 5, null, ['rope']]) assert.throws(() => phases(spec), { name: 'TypeError', message: /^spec must be a string, not / });
+  assert.throws(() => lw.encoding('rope@5'), /"rope@5"; allowed here: one encoding \(a>b@100/);
 });
 
 test('an experiment with @ fine-tunes before it tests, apart from the others', async () => {
@@ -140,12 +142,28 @@ test('an experiment with @ fine-tunes before it tests, apart from the others', a
   // What cannot be fine-tuned at that length comes to light before anything is trained; what breaks off later does so alone.
   let began = false;
   await assert.rejects(experiment({ ...tiny, encodings: ['learned', 'learned>learned@2'], onProgress: () => { began = true; } }).finished, /the table of learned has trainedLength = 16 rows/);
-  await assert.rejects(experiment({ ...tiny, task: 'text', text: { train: 'x'.repeat(60), test: 'x'.repeat(90) }, encodings: ['rope>rope@2'], onProgress: () => { began = true; } }).finished, /length is 64; allowed: less than the 60 bytes of the training text/);
+  assert.throws(() => experiment({ ...tiny, task: 'text', text: { train: 'x'.repeat(60), test: 'x'.repeat(90) }, encodings: ['rope>rope@2'] }), { name: 'RangeError', message: 'fineTuning.length is 64; it must be less than the 60 bytes of the training text' });
   assert.ok(!began);
   const late = await experiment({ ...tiny, encodings: ['learned>learned@60', 'learned', 'learned>nope@60'], fineTuning: { length: 17 } }).finished; // copy draws lengths from 8 to 17
   assert.deepEqual(late.encodings.map((e) => e.failed.length), [1, 0, 0]);
-  for (const [fineTuning, message] of [[{ length: 1 }, /fineTuning\.length is 1; it must be/], [{ length: 2.5 }, /fineTuning\.length/], [{ learningRate: -1 }, /fineTuning\.learningRate is -1/], [{ steps: 5 }, /fineTuning has no option 'steps'/], [null, /fineTuning/]])
+  for (const [fineTuning, message] of [[{ length: 1 }, /fineTuning\.length is 1; it must be/], [{ length: 2.5 }, /fineTuning\.length/], [{ learningRate: -1 }, /fineTuning\.learningRate is -1/], [{ steps: 5 }, /fineTuning has no option 'steps'/], [{ length: 2 ** 20 + 1 }, /an integer from 2 to 1048576/], [null, /fineTuning/]])
     assert.throws(() => experiment({ ...tiny, encodings, fineTuning }), message);
+  // What is wrong with training's own rate is said of that, with and without an @.
+  await assert.rejects(experiment({ ...tiny, encodings, training: { learningRate: 5 } }).finished, /^RangeError: learningRate is 5; allowed/);
+});
+
+test('cancelling need not wait until everything is tried', async () => {
+  const slow = experiment({ ...tiny, encodings: Array.from({ length: 400 }, (_, i) => `rope>rope:base=${i + 2}@2`), trainLength: 64, batch: 64 });
+  setTimeout(() => slow.cancel(), 50);
+  await assert.rejects(slow.finished, { name: 'AbortError' });
+  assert.ok(slow.result.encodings.every(({ trainLosses }) => trainLosses.every((losses) => losses.length === 0)), 'nothing was trained yet');
+});
+
+test('a listener that throws at the end of one run leaves the others', async () => {
+  let ends = 0;
+  const { encodings } = await experiment({ ...tiny, encodings: ['rope', 'rope>rope@3', 'rope>yarn'], onProgress: ({ type }) => { if (type === 'end' && ends++ === 0) throw new Error('mine'); } }).finished;
+  assert.deepEqual(encodings.map((e) => e.failed), [['mine'], [], []]);
+  assert.ok(encodings.every(({ tests }) => tests.every(({ loss }) => loss.mean > 0)));
 });
 
 test('a cancelled experiment stops in the midst of fine-tuning', async () => {
@@ -179,6 +197,12 @@ test('on the command line: compare with >, loss and generate with --encoding, mo
     assert.equal(json('generate', ...model, '--prompt', 'a', '--tokens', '3', '--encoding', 'nope', '--precision', 'f16').tokens.length, 3);
     const few = ['--task', 'copy', '--train-length', '16', '--steps', '5', '--width', '16', '--heads', '2', '--layers', '2', '--workers', '0'];
     assert.deepEqual(json('compare', '--encodings', `rope,rope>rope+${at('mine.mjs')}`, ...few).encodings.map((e) => e.encoding), ['rope', 'rope>rope+mine']);
+    // A file may be written in several ways, and have a space in its name.
+    writeFileSync(at('my own.mjs'), "export default { name: 'spaced', options: { slope: 1 }, bias: (head, distance, { slope }) => -slope * distance };");
+    const twice = json('compare', '--encodings', `${at('my own.mjs')},rope>rope + ${folder}/../${folder.split('/').at(-1)}/my own.mjs:slope=2`, ...few);
+    assert.deepEqual(twice.encodings.map((e) => e.encoding), ['spaced', 'rope>rope + spaced:slope=2']);
+    for (const [more, said] of [[['--learning-rate', '5'], /lengthwise: --learning-rate is 5; allowed/], [['--fine-tune-length', '1'], /--fine-tune-length is 1; it must be an integer from 2 to 1048576/]])
+      assert.throws(() => json('compare', '--encodings', 'rope>rope@2', ...few, ...more), (e) => said.test(e.stderr), String(said));
     const { fineTuning, encodings: [, tuned] } = json('compare', '--encodings', `rope,rope>rope+${at('mine.mjs')}@2`, ...few, '--fine-tune-length', '24');
     assert.deepEqual([fineTuning.length, tuned.encoding, Object.keys(tuned.trainLosses[0]).length], [24, 'rope>rope+mine@2', 7]);
     assert.throws(() => json('loss', ...model, '--tokens', at('tokens.json'), '--encoding', 't5'), (e) => /learns encoding/.test(e.stderr));
