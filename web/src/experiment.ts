@@ -7,7 +7,7 @@ import { Lab, measureOf, stretch } from './lab.ts';
 import { shortTitle, wardrobe } from './dress.ts';
 import { keep, kept } from './kept.ts';
 import { ownModule } from './own.ts';
-import { batch, defaults, fineTuned, fineTuneLength, runnable, sizes, testLengths, toHash, untuned, type Settings } from './settings.ts';
+import { batch, defaults, fineTuned, fineTuneLength, leastBytes, sizes, testLengths, toHash, untuned, type Settings } from './settings.ts';
 import { csv, download, json, standalone } from './export.ts';
 import type { Chart } from './charts/chart.ts';
 import './charts/stretch-chart.ts';
@@ -157,6 +157,9 @@ export class Experiment extends Localised {
 
   private get ownBytes() { return this.own ? this.own.train.length + this.own.test.length : 0; }
 
+  // No encoding is to blame where the visitor's text ends.
+  private get textEnds() { return this.settings.task === 'text' && this.own !== undefined && this.ownBytes < leastBytes(this.settings); }
+
   // The settings without what cannot be run.
   private get ready(): Settings { return { ...this.settings, encodings: this.settings.encodings.filter((spec) => !this.fault(spec)) }; }
 
@@ -207,12 +210,12 @@ export class Experiment extends Localised {
   private controls() {
     const { t, state } = this;
     const busy = this.busy;
-    const ready = this.ready, able = ready.encodings.length > 0, { lab } = this;
+    const ready = this.ready, able = ready.encodings.length > 0 && !this.textEnds, { lab } = this;
     const changed = lab.started.length > 0 && (toHash(lab.settings) !== toHash(ready) || (ready.task === 'text' && lab.ownText !== this.ownBytes));
     const done = this.lab.runs.filter((run) => run.state === 'done').length;
     const status = this.error || (state === 'done' ? t.finishedStatus(done) : t.state[state]) + (busy ? ` ${done} / ${this.lab.runs.length}` : '');
     return html`<div class="controls">
-      <p class="quiet"><span role="status" class=${state === 'failed' ? 'error' : ''}>${able || busy ? status : t.chooseOne}</span>
+      <p class="quiet"><span role="status" class=${state === 'failed' ? 'error' : ''}>${able || busy ? status : this.textEnds ? t.ownTextShort(this.ownBytes, leastBytes(this.settings)) : t.chooseOne}</span>
         ${this.autostart && state === 'idle' ? html`${t.startsIn(this.autostart)} <button class="link" @click=${this.stay}>${t.wait}</button>` : nothing}</p>
       <p class="buttons">
         ${busy ? html`<button class="plain" data-action="cancel" @click=${this.cancel}>${t.cancel}</button>

@@ -3,9 +3,7 @@ import { customElement, property, state } from 'lit/decorators.js';
 import { base } from './theme.ts';
 import { Localised } from './localised.ts';
 import type { Text } from './engine.ts';
-import { limits, sizes, tasks, type Settings } from './settings.ts';
-
-const leastBytes = 20_000;
+import { leastBytes, limits, shortestText, sizes, tasks, type Settings } from './settings.ts';
 
 // Everything but the encodings. Fires `lw-settings` (detail: the changed part) and `lw-text` (detail: Text or undefined).
 @customElement('lengthwise-settings')
@@ -22,6 +20,7 @@ export class SettingsForm extends Localised {
     .segments label:has(:focus-visible) { outline: 2px solid var(--lw-rotation); border-radius: 3px; }
     .pair { display: grid; grid-template-columns: 1fr 1fr; gap: 14px; }
     .note { font-size: 12px; color: var(--lw-muted); margin-top: 4px; }
+    .error { color: var(--lw-pattern); }
     input[type=number] { width: 100%; height: 29px; border: 0; border-bottom: 1px solid var(--lw-line); background: none; padding: 0 2px; }
     label.field { font-size: 12px; font-weight: 600; color: var(--lw-muted); }
     label.field input { font-size: 14px; font-weight: 400; color: var(--lw-ink); }
@@ -31,21 +30,22 @@ export class SettingsForm extends Localised {
   `];
   @property({ attribute: false }) settings!: Settings;
   @property({ attribute: false }) own?: Text;
-  @state() private textError = '';
-  @state() private stepsNote = '';
+  @state() private refused?: number; // bytes of a text that was too short to be taken
+  @state() private outside = false;  // the number of steps that was typed
 
   override render() {
-    const { t, settings: s } = this;
+    const { t, settings: s } = this, bytes = this.own ? this.own.train.length + this.own.test.length : 0;
     return html`
       <fieldset>${this.segments('task', t.task, tasks.map((task) => [task, t.tasks[task]]))}
-        <p class="note">${s.task === 'text' && this.own ? t.ownTextUsed(this.own.train.length + this.own.test.length) : t.taskNotes[s.task]}</p>
+        <p class="note">${s.task === 'text' && bytes ? t.ownTextUsed(bytes) : t.taskNotes[s.task]}</p>
+        ${s.task === 'text' && bytes && bytes < leastBytes(s) ? html`<p class="note error" role="alert">${t.ownTextShort(bytes, leastBytes(s))}</p>` : nothing}
         ${s.task === 'text' ? this.ownText() : nothing}</fieldset>
       <fieldset>${this.segments('size', t.size, Object.keys(sizes).map((size) => [size, t.sizes[size as Settings['size']]]))}</fieldset>
       <div class="pair">
         <fieldset>${this.segments('length', t.trainedLength, numbers([32, 64, 128], s.length))}</fieldset>
         <fieldset>${this.segments('reach', t.reach, numbers([4, 8, 16], s.reach).map(([value, label]) => [value, `×${label}`]))}</fieldset>
         <label class="field">${t.steps}<input type="number" min=${limits.steps[0]} max=${limits.steps[1]} step="1" .value=${String(s.steps)}
-          @change=${(e: Event) => this.set('steps', (e.target as HTMLInputElement))}><span class="note" role="status">${this.stepsNote}</span></label>
+          @change=${(e: Event) => this.set('steps', (e.target as HTMLInputElement))}><span class="note" role="status">${this.outside ? t.within(...limits.steps) : ''}</span></label>
         <fieldset>${this.segments('seeds', t.seeds, numbers([1, 3, 5], s.seeds))}</fieldset>
       </div>`;
   }
@@ -63,7 +63,7 @@ export class SettingsForm extends Localised {
       <textarea aria-label=${t.ownTextArea}></textarea>
       <p class="row"><button class="link" @click=${this.useArea}>${t.ownTextUse}</button>
         ${this.own ? html`<button class="link" @click=${() => this.use(undefined)}>${t.ownTextNone}</button>` : nothing}</p>
-      <p class="note" role="alert">${this.textError}</p></details>`;
+      <p class="note error" role="alert">${this.refused === undefined ? '' : t.ownTextShort(this.refused, leastBytes(this.settings))}</p></details>`;
   }
 
   private async readFile(event: Event) {
@@ -74,20 +74,20 @@ export class SettingsForm extends Localised {
   private useArea() { this.offer(new TextEncoder().encode(this.renderRoot.querySelector('textarea')!.value)); }
 
   private offer(bytes: Uint8Array) {
-    this.textError = bytes.length < leastBytes ? this.t.ownTextShort(leastBytes) : '';
     const border = Math.floor(bytes.length * 0.9);
-    if (!this.textError) this.use({ train: bytes.slice(0, border), test: bytes.slice(border) });
+    if (bytes.length < shortestText) this.refused = bytes.length;
+    else this.use({ train: bytes.slice(0, border), test: bytes.slice(border) });
   }
 
   private use(text?: Text) {
-    this.textError = '';
+    this.refused = undefined;
     this.dispatchEvent(new CustomEvent('lw-text', { detail: text }));
   }
 
   private set(key: 'steps', input: HTMLInputElement) {
     const [least, most] = limits[key];
     const given = input.valueAsNumber, value = Number.isNaN(given) ? this.settings[key] : Math.round(Math.min(most, Math.max(least, given)));
-    this.stepsNote = value === given ? '' : this.t.within(least, most);
+    this.outside = value !== given;
     input.value = String(value);
     this.change({ [key]: value });
   }

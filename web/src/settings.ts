@@ -36,6 +36,11 @@ export const testLengths = ({ length, reach }: Settings): number[] => {
   return [...lengths, length * reach].map(Math.round);
 };
 
+// How long the visitor's text must be: at all, and for these settings, which the last tenth of it is to test. The rest is
+// nine times that and then long enough for every length that is trained on.
+export const shortestText = 20_000;
+export const leastBytes = ({ length, reach }: Settings): number => Math.max(shortestText, 10 * length * reach + 1);
+
 export function toHash(s: Settings): string {
   const encodings = s.encodings.map((e) => encodeURIComponent(e).replaceAll('%3A', ':').replaceAll('%3D', '='));
   return `#encodings=${encodings.join(',')}&task=${s.task}&length=${s.length}&reach=${s.reach}` +

@@ -23,7 +23,7 @@ export const en = {
   },
   ownText: 'Own text…', ownTextUse: 'Use this text', ownTextNone: 'Use the shipped text',
   ownTextNote: 'The first 90 % trains, the rest tests. It stays on this machine and is not part of the link.',
-  ownTextFile: 'Text file', ownTextArea: 'Text', ownTextShort: (bytes: number) => `At least ${bytes.toLocaleString('en')} bytes are needed.`,
+  ownTextFile: 'Text file', ownTextArea: 'Text', ownTextShort: (bytes: number, least: number) => `Your text has ${bytes.toLocaleString('en')} bytes; with these settings at least ${least.toLocaleString('en')} are needed.`,
   ownTextUsed: (bytes: number) => `own text, ${bytes.toLocaleString('en')} bytes`,
   trainedLength: 'Trained length', reach: 'Tested up to', size: 'Model',
   sizes: { tiny: 'tiny', small: 'small', medium: 'medium' },

@@ -25,7 +25,7 @@ export const zh: Strings = {
   },
   ownText: '用自己的文本…', ownTextUse: '使用这段文本', ownTextNone: '改用自带文本',
   ownTextNote: '前 90% 用于训练，其余用于测试。文本不会离开这台电脑，也不会写进链接。',
-  ownTextFile: '文本文件', ownTextArea: '文本', ownTextShort: (bytes) => `至少需要 ${bytes.toLocaleString('zh')} 字节。`,
+  ownTextFile: '文本文件', ownTextArea: '文本', ownTextShort: (bytes, least) => `你的文本有 ${bytes.toLocaleString('zh')} 字节；按当前设置，至少需要 ${least.toLocaleString('zh')} 字节。`,
   ownTextUsed: (bytes) => `自己的文本，${bytes.toLocaleString('zh')} 字节`,
   trainedLength: '训练长度', reach: '测试到', size: '模型',
   sizes: { tiny: '微型', small: '小型', medium: '中型' },
