@@ -24,7 +24,7 @@ export class Block extends Localised {
   override render() {
     const { t } = this;
     const opened = allDoors.filter((door) => this.open.includes(door)).map((door) => t.door[door]);
-    return html`<svg viewBox="0 0 344 176" role="img" aria-label="${t.block.title}: ${opened.join(', ') || t.noDoor}">
+    return html`<svg viewBox="0 0 344 176" role="img" aria-label="${t.block.title}${t.colon}${opened.join(', ') || t.noDoor}">
       ${wire('M56 96H70')}${wire('M116 96C132 96 126 64 144 64H196')}${wire('M116 96C130 96 128 84 144 84H196')}
       ${wire('M116 96C132 96 126 120 144 120H276C284 120 284 116 284 108')}${wire('M254 76C264 76 262 96 272 96')}
       ${svg`<text class="word math" x="148" y="60">q</text><text class="word math" x="148" y="80">k</text><text class="word math" x="148" y="116">v</text>`}

@@ -11,6 +11,9 @@ import { ownModule } from './own.ts';
 import './block.ts';
 import './own-encoding.ts';
 
+/** Why a spec cannot be run: a name that nothing has, or what the engine says. */
+export type Fault = { unknown: string } | { message: string };
+
 const usualSteps = 100; // of fine-tuning: enough to see what it does
 
 // Which encodings to compare. Fires `lw-encodings` (detail: specs) and `lw-lit` (detail: the one under the pointer).
@@ -49,8 +52,8 @@ export class EncodingPicker extends Localised {
   @property({ attribute: false }) catalogue: Descriptor[] = [];
   @property({ attribute: false }) chosen: string[] = [];
   @property({ attribute: false }) dress!: Wardrobe;
-  @property({ attribute: false }) fault: (spec: string) => string = () => ''; // a sentence about what cannot be run
-  @state() private wrong = '';                                                // of the mix in the field
+  @property({ attribute: false }) fault: (spec: string) => Fault | undefined = () => undefined;
+  @state() private wrong = ''; // the mix in the field, if it cannot be run
   @state() private pointed = '';
   @state() private shown?: Descriptor;
 
@@ -66,12 +69,12 @@ export class EncodingPicker extends Localised {
         <button class="link" @click=${() => this.choose([])}>${t.none}</button></header>
       <ul aria-label=${t.encodings}>${[...first, ...chosen.filter((spec) => !presets.includes(spec))].map((spec) => this.chip(spec))}</ul>
       ${this.untried.length ? html`<p class="note"><button class="link" data-action="fine-tune" @click=${() => this.choose([...chosen, ...this.untried])}>${t.fineTuneToo(usualSteps)}</button></p>` : nothing}
-      ${chosen.filter((spec) => this.fault(spec)).map((spec) => html`<p class="error">${t.leftOut(spec)}${this.fault(spec)}</p>`)}
+      ${chosen.filter((spec) => this.fault(spec)).map((spec) => html`<p class="error">${t.leftOut(spec)}${this.why(spec)}</p>`)}
       ${[...(Object.keys(t.door) as Door[]), 'none' as const].map((door) => this.group(door, catalogue.filter((d) => (d.doors[0] ?? 'none') === door && !first.includes(d.experiment))))}
-      <form @submit=${this.add}><input name="spec" aria-label=${t.addSpec} placeholder="${t.addSpec}: ${t.addSpecHint}" autocomplete="off" spellcheck="false" aria-describedby="wrong" aria-invalid=${this.wrong !== ''} @input=${() => (this.wrong = '')}>
+      <form @submit=${this.add}><input name="spec" aria-label=${t.addSpec} placeholder="${t.addSpec}${t.colon}${t.addSpecHint}" autocomplete="off" spellcheck="false" aria-describedby="wrong" aria-invalid=${this.wrong !== ''} @input=${() => (this.wrong = '')}>
         <button class="link">${t.add}</button></form>
       <p class="quiet note">${t.addSpecNote}</p>
-      <p class="error" id="wrong" role="alert">${this.wrong}</p>
+      <p class="error" id="wrong" role="alert">${this.why(this.wrong)}</p>
       <lengthwise-own-encoding .lang=${this.lang}></lengthwise-own-encoding>
       <lengthwise-block .lang=${this.lang} .open=${(this.pointed ? [this.pointed] : chosen).flatMap(doors)}></lengthwise-block>
       <div popover id="about" role="dialog" aria-label=${this.shown ? t.about(titleOf(this.shown, this.language)) : nothing}>${this.shown && this.about(this.shown)}</div>`;
@@ -108,16 +111,21 @@ export class EncodingPicker extends Localised {
         : html`<span style="width: 10px"></span>`}</li>`;
   }
 
+  private why(spec: string) {
+    const fault = spec ? this.fault(spec) : undefined;
+    return !fault ? nothing : 'unknown' in fault ? this.t.noSuch(fault.unknown) : html`<span lang="en">${fault.message}</span>`;
+  }
+
   private about(d: Descriptor) {
     const { t } = this, zh = this.language === 'zh';
     return html`<button class="close" aria-label=${t.block.close} @click=${() => this.popover_.hidePopover()}>×</button>
       <h2>${titleOf(d, this.language)}</h2><p class="quiet"><code>${d.name}</code></p>
       <lengthwise-block .lang=${this.lang} .open=${d.doors}></lengthwise-block>
       <dl>
-        <dt>${t.opens}</dt><dd>${d.doors.map((door: string) => html`${t.door[door as Door]}: ${t.doorNote[door as Door]}<br>`)}${d.doors.length ? nothing : t.noDoor}</dd>
+        <dt>${t.opens}</dt><dd>${d.doors.map((door: string) => html`${t.door[door as Door]}${t.colon}${t.doorNote[door as Door]}<br>`)}${d.doors.length ? nothing : t.noDoor}</dd>
         <dt>${t.pastL}</dt><dd>${zh ? d.past_note_zh : d.past_note}</dd>
         ${d.experiment.includes('>') ? html`<dt>${t.putOnL}</dt><dd>${t.putOn}</dd>` : nothing}
-        ${d.paper ? html`<dt>${t.paper}</dt><dd>${linked(d.paper)}</dd>` : nothing}
+        ${d.paper ? html`<dt>${t.paper}</dt><dd lang="en">${linked(d.paper)}</dd>` : nothing}
       </dl>${d.learned ? html`<p class="quiet">${t.learned}</p>` : nothing}
       <p><a href="${places.encodings}#${d.name}">${t.docs.more}</a></p>`;
   }
@@ -150,7 +158,7 @@ export class EncodingPicker extends Localised {
     event.preventDefault();
     const form = event.target as HTMLFormElement;
     const spec = runnable(String(new FormData(form).get('spec')).trim(), this.catalogue);
-    this.wrong = spec && this.fault(spec);
+    this.wrong = spec && this.fault(spec) ? spec : '';
     if (!spec || this.wrong) return;
     this.choose([...this.chosen, spec]);
     form.reset();

@@ -10,6 +10,7 @@ import { ownModule } from './own.ts';
 import { batch, defaults, fineTuned, fineTuneLength, leastBytes, sizes, testLengths, toHash, untuned, type Settings } from './settings.ts';
 import { csv, download, json, standalone } from './export.ts';
 import type { Chart } from './charts/chart.ts';
+import type { Fault } from './encoding-picker.ts';
 import './charts/stretch-chart.ts';
 import './charts/loss-chart.ts';
 import './charts/position-chart.ts';
@@ -136,13 +137,14 @@ export class Experiment extends Localised {
   }
 
   // What the catalogue has is right; of anything else the engine is asked, once for each kind of model.
-  private readonly fault = (spec: string): string => {
-    if (!this.lengthwise || this.all.some((d) => d.experiment === spec && !ownModule(d.name))) return '';
+  private readonly fault = (spec: string): Fault | undefined => {
+    if (!this.lengthwise || this.all.some((d) => d.experiment === spec && !ownModule(d.name))) return undefined;
     const unknown = untuned(spec).split(/[+|>]/).map((term) => term.trim().split(':')[0]!).find((name) => !this.all.some((d) => d.name === name));
-    if (unknown !== undefined) return this.t.noSuch(unknown); // the engine would list all that there are
+    if (unknown !== undefined) return { unknown }; // the engine would list all that there are
     const key = [this.settings.size, this.settings.length, spec].join(' ');
     if (!this.faults.has(key)) this.faults.set(key, faultOf(this.lengthwise, spec, this.settings));
-    return this.faults.get(key)!;
+    const message = this.faults.get(key)!;
+    return message ? { message } : undefined;
   };
 
   // The catalogue has one encoding more, or less, or another of the same name.
@@ -200,8 +202,8 @@ export class Experiment extends Localised {
       </section>
       <section class="numbers">
         <header><h3>${t.resultsTitle}</h3>${stretch(lab).length ? html`<span class="downloads">
-          <button class="link" aria-label="${t.download}: CSV" @click=${() => download('lengthwise.csv', 'text/csv', csv(lab))}>${t.downloadCsv}</button>
-          <button class="link" aria-label="${t.download}: JSON" @click=${() => download('lengthwise.json', 'application/json', json(lab))}>${t.downloadJson}</button></span>` : nothing}</header>
+          <button class="link" aria-label="${t.download}${t.colon}CSV" @click=${() => download('lengthwise.csv', 'text/csv', csv(lab))}>${t.downloadCsv}</button>
+          <button class="link" aria-label="${t.download}${t.colon}JSON" @click=${() => download('lengthwise.json', 'application/json', json(lab))}>${t.downloadJson}</button></span>` : nothing}</header>
         <lengthwise-results .lang=${lang} .lab=${lab} .version=${version} .dress=${dress} .name=${name}></lengthwise-results>
         <p class="protocol quiet">${this.protocol()}</p>
       </section>`;
@@ -213,7 +215,7 @@ export class Experiment extends Localised {
     const ready = this.ready, able = ready.encodings.length > 0 && !this.textEnds, { lab } = this;
     const changed = lab.started.length > 0 && (toHash(lab.settings) !== toHash(ready) || (ready.task === 'text' && lab.ownText !== this.ownBytes));
     const done = this.lab.runs.filter((run) => run.state === 'done').length;
-    const status = this.error || (state === 'done' ? t.finishedStatus(done) : t.state[state]) + (busy ? ` ${done} / ${this.lab.runs.length}` : '');
+    const status = this.error ? html`<span lang="en">${this.error}</span>` : (state === 'done' ? t.finishedStatus(done) : t.state[state]) + (busy ? ` ${done} / ${this.lab.runs.length}` : '');
     return html`<div class="controls">
       <p class="quiet"><span role="status" class=${state === 'failed' ? 'error' : ''}>${able || busy ? status : this.textEnds ? t.ownTextShort(this.ownBytes, leastBytes(this.settings)) : t.chooseOne}</span>
         ${this.autostart && state === 'idle' ? html`${t.startsIn(this.autostart)} <button class="link" @click=${this.stay}>${t.wait}</button>` : nothing}</p>

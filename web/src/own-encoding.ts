@@ -22,30 +22,35 @@ export class OwnEncoding extends Localised {
     a { color: inherit; }
   `];
   @state() private error = '';
-  @state() private said = '';
+  @state() private said?: { did: 'added' | 'replaced' | 'removed'; name: string };
 
   override render() {
     const { t } = this, names = ownNames();
     return html`<details><summary>${t.own.title}</summary>
       <p class="note quiet">${t.own.note}</p>
       <textarea rows="7" aria-label=${t.own.code} aria-describedby="error" aria-invalid=${this.error !== ''} spellcheck="false" autocapitalize="off" autocomplete="off" .defaultValue=${example}
-        @input=${() => { this.error = this.said = ''; }}></textarea>
-      <p class="row"><button class="link" data-action="own" @click=${this.add}>${t.own.add}</button><span class="note quiet" role="status">${this.said}</span></p>
-      <p class="error" id="error" role="alert">${this.error}</p>
+        @input=${this.hush}></textarea>
+      <p class="row"><button class="link" data-action="own" @click=${this.add}>${t.own.add}</button><span class="note quiet" role="status">${this.said && t.own[this.said.did](this.said.name)}</span></p>
+      <p class="error" id="error" role="alert" lang="en">${this.error}</p>
       ${names.length ? html`<ul aria-label=${t.own.list}>${names.map((name) => html`<li class="row"><code>${name}</code>
-        <button class="link" aria-label="${t.own.edit}: ${name}" @click=${() => { this.area.value = ownModule(name)!; this.error = this.said = ''; this.area.focus(); }}>${t.own.edit}</button>
-        <button class="link" aria-label="${t.own.remove}: ${name}" @click=${() => this.remove_(name)}>${t.own.remove}</button>
+        <button class="link" aria-label="${t.own.edit}${t.colon}${name}" @click=${() => { this.area.value = ownModule(name)!; this.hush(); this.area.focus(); }}>${t.own.edit}</button>
+        <button class="link" aria-label="${t.own.remove}${t.colon}${name}" @click=${() => this.remove_(name)}>${t.own.remove}</button>
         <a class="link" href="${places.encodings}#${name}">${t.own.look}</a></li>`)}</ul>` : nothing}</details>`;
   }
 
   private get area() { return this.renderRoot.querySelector('textarea')!; }
 
+  private hush() {
+    this.error = '';
+    this.said = undefined;
+  }
+
   private readonly add = async () => {
-    this.error = this.said = '';
+    this.hush();
     const known = ownNames();
     try {
       const name = await addOwn(await engine(), this.area.value);
-      this.said = known.includes(name) ? this.t.own.replaced(name) : this.t.own.added(name);
+      this.said = { did: known.includes(name) ? 'replaced' : 'added', name };
       this.tell(name, true);
     } catch (error) {
       this.error = error instanceof Error ? error.message : String(error);
@@ -54,7 +59,7 @@ export class OwnEncoding extends Localised {
 
   private async remove_(name: string) {
     removeOwn(await engine(), name);
-    this.said = this.t.own.removed(name);
+    this.said = { did: 'removed', name };
     this.tell(name, false);
   }
 

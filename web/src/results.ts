@@ -40,7 +40,7 @@ export class Results extends Localised {
     const axis = accuracy ? t.accuracyAxis : t.perplexityAxis;
     const side = (n: number) => (n > settings.length ? 'past' : n === settings.length ? 'trained' : '');
     const number = (v: number) => (accuracy ? `${(100 * v).toFixed(1)} %` : v >= 1000 ? v.toExponential(2) : v.toFixed(2));
-    const cell = (encoding: string, n: number, p?: Point) => (p ? html`${number(p.mean)}${p.seeds > 1 ? html`<small>${number(p.low)} – ${number(p.high)}</small>` : ''}` : lab.refusal(encoding, n) ? html`<abbr title=${lab.refusal(encoding, n)!}>${t.refused}</abbr>` : '–');
+    const cell = (encoding: string, n: number, p?: Point) => (p ? html`${number(p.mean)}${p.seeds > 1 ? html`<small>${number(p.low)} – ${number(p.high)}</small>` : ''}` : lab.refusal(encoding, n) ? html`<abbr lang="en" title=${lab.refusal(encoding, n)!}><span lang=${this.language}>${t.refused}</span></abbr>` : '–');
     return html`<div class="scroll" tabindex="0" role="region" aria-label=${t.resultsTitle}><table>
       <caption>${axis}${settings.seeds > 1 ? t.ofSeeds : ''}</caption>
       <thead><tr><th scope="col">${t.testLength}</th>${lengths.map((n) => html`<th scope="col" class=${side(n)}>${n}</th>`)}<th scope="col">${t.atStep}</th></tr></thead>

@@ -33,7 +33,7 @@ export class RunList extends Localised {
           aria-valuenow=${Math.round((100 * sum(runs.map((r) => r.step / r.steps))) / runs.length)}>
           ${runs.map((run) => html`<i style="--part: ${(100 * run.step) / run.steps}%"></i>`)}</span>
         <span class="words">${this.words(runs)}</span></li>
-        ${failed ? html`<li class="error" role="alert">${this.name(encoding)}: ${failed.error}</li>` : ''}`;
+        ${failed ? html`<li class="error" role="alert">${this.name(encoding)}${this.t.colon}<span lang="en">${failed.error}</span></li>` : ''}`;
     })}</ul>`;
   }
 

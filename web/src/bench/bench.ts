@@ -153,7 +153,7 @@ export class Bench extends Site {
       <main>
         <div class="head"><p class="lead">${words.lead}</p>${this.controls()}</div>
         <progress aria-label=${words.progress} max=${rows.length} value=${this.results.length}></progress>
-        ${this.problem ? html`<p class="error" role="alert">${this.problem}</p>` : nothing}
+        ${this.problem ? html`<p class="error" role="alert" lang="en">${this.problem}</p>` : nothing}
         ${this.beside()}
         <div class="rows">${rows.map((row) => this.row(row))}</div>
         ${growth.length ? html`<lengthwise-growth .lang=${this.lang} .run=${growth[0]}></lengthwise-growth>` : nothing}

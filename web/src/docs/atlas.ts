@@ -64,8 +64,8 @@ export class Atlas extends Localised {
     const dot = (radius: number, kind = '') => html`<svg viewBox="0 0 14 14" aria-hidden="true"><circle class=${kind} cx="7" cy="7" r=${radius} /></svg>`;
     return html`<section aria-labelledby="atlas"><h2 id="atlas">${words.title(trainLength, longest)}</h2>
       <p class="quiet">${words.lead(rows.length)}</p>
-      <div class="bar">${stretches.length > 1 ? html`<div role="group" aria-labelledby="task"><span id="task">${words.of(t.task)}</span>${stretches.map((s) => pick(t.tasks[s.task], s === stretch, () => { this.task = s.task; }))}</div>` : nothing}
-        <div role="group" aria-labelledby="order"><span id="order">${words.of(words.orderBy)}</span>${pick(words.at(longest), this.order === 'longest', () => { this.order = 'longest'; })}${pick(words.at(trainLength), this.order === 'trained', () => { this.order = 'trained'; })}</div></div>
+      <div class="bar">${stretches.length > 1 ? html`<div role="group" aria-labelledby="task"><span id="task">${t.task}${t.colon}</span>${stretches.map((s) => pick(t.tasks[s.task], s === stretch, () => { this.task = s.task; }))}</div>` : nothing}
+        <div role="group" aria-labelledby="order"><span id="order">${words.orderBy}${t.colon}</span>${pick(words.at(longest), this.order === 'longest', () => { this.order = 'longest'; })}${pick(words.at(trainLength), this.order === 'trained', () => { this.order = 'trained'; })}</div></div>
       <div class="key"><span>${task === 'text' ? t.perplexityAxis : t.accuracyAxis}</span><span>${dot(4.2, 'trained')} ${t.trained(trainLength)}</span><span>${dot(2)} ${testLengths.slice(1, -1).join(', ')}</span><span>${dot(4.6)} ${longest}</span>
         ${doors.filter((door) => rows.some(({ descriptor }) => descriptor.doors[0] === door)).map((door) => html`<span class="door" style="--hue: var(--lw-${door})"><i></i>${t.door[door]}</span>`)}</div>
       <div class="scale" aria-hidden="true"><div>${at.ticks.map((tick) => html`<span style="left: ${at(tick)}%">${task === 'text' ? tick : `${100 * tick} %`}</span>`)}</div><span class="numbers">${trainLength}</span><span class="numbers">${longest}</span></div>

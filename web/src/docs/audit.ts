@@ -69,7 +69,7 @@ export class AuditElement extends Localised {
   override render() {
     const { t: { docs: { audit: words } } } = this;
     return html`<p class="quiet" role="status">${this.busy ? words.measuring : this.result ? words.note(this.result.length) : nothing}</p>
-      ${this.problem ? html`<p class="error" role="alert">${this.problem}</p>` : nothing}
+      ${this.problem ? html`<p class="error" role="alert" lang="en">${this.problem}</p>` : nothing}
       ${this.result ? html`<div class="cards" aria-busy=${this.busy}>${this.cards(this.result).map((card) => this.card(card))}</div>` : nothing}`;
   }
 

@@ -98,7 +98,7 @@ export class Docs extends Site {
     const name = html`<a href=${places.lab}>lengthwise</a>`;
     return html`${this.bar(shown ? html`<strong>${name}</strong>` : html`<h1>${name}</h1>`, html`<a class="link" href=${places.lab}>${t.docs.toLab}</a>
         ${places.bench ? html`<a class="link" href=${places.bench}>${t.bench.title}</a>` : nothing}`)}
-      <main>${this.problem ? html`<p class="error" role="alert">${this.problem}</p>` : nothing}
+      <main>${this.problem ? html`<p class="error" role="alert" lang="en">${this.problem}</p>` : nothing}
         ${!this.lengthwise ? nothing : shown ? this.one(shown, this.lengthwise) : this.all()}</main>`;
   }
 

@@ -60,8 +60,8 @@ export class Measured extends Localised {
     const axis = task === 'text' ? t.perplexityAxis : t.accuracyAxis;
     const cell = ({ mean, sd, refused }: Tested) => html`<td>${refused !== undefined ? '–' : reading(task, mean!)}${sd === undefined ? nothing : html` <span class="quiet">± ${reading(task, sd, mean)}</span>`}</td>`;
     const refused = encodings[own]!.tests.find((test) => test.refused)?.refused;
-    return html`<figure aria-label="${t.docs.measured.of(t.tasks[task])}${axis}">
-      <h3>${t.docs.measured.of(t.tasks[task])}${axis}</h3>
+    return html`<figure aria-label="${t.tasks[task]}${t.colon}${axis}">
+      <h3>${t.tasks[task]}${t.colon}${axis}</h3>
       <div aria-hidden="true">${this.width ? this.plot(stretch, specs, name) : nothing}</div>
       <div><div class="scroll" tabindex="0" role="region" aria-label=${t.docs.measured.numbers}><table><thead><tr><th scope="col">${t.testLength}</th>${specs.map((spec) => html`<th scope="col" class=${spec === own ? 'own' : ''}>${name(spec)}</th>`)}</tr></thead>
         <tbody>${testLengths.map((length, i) => html`<tr><th scope="row">${length}</th>${specs.map((spec) => cell(encodings[spec]!.tests[i]!))}</tr>`)}</tbody></table></div>

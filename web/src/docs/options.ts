@@ -35,7 +35,7 @@ export class OptionTable extends Localised {
       thead { display: none; }
       tr { display: grid; grid-template-columns: auto 1fr; gap: 2px 14px; border-top: 1px solid var(--lw-line); padding: 8px 0; align-items: baseline; }
       td { border: 0; padding: 0; } td.range { white-space: normal; } td:last-child { grid-column: 1 / -1; width: auto; }
-      td.range { grid-column: 1 / -1; } td.range::before { content: attr(data-label) ': '; }
+      td.range { grid-column: 1 / -1; } td.range::before { content: attr(data-label); }
     }
   `];
   @property({ attribute: false }) descriptor!: Descriptor;
@@ -46,7 +46,7 @@ export class OptionTable extends Localised {
     if (!descriptor.options.length) return html`<p class="quiet">${docs.noOptions}</p>`;
     return html`<table><thead><tr><th scope="col">${docs.option}</th><th scope="col">${docs.value}</th><th scope="col">${docs.byDefault}</th><th scope="col">${docs.range}</th><th scope="col">${docs.meaning}</th></tr></thead>
       <tbody>${descriptor.options.map((option) => html`<tr><td><code id="name-${option.name}">${option.name}</code></td>
-        <td>${this.control(option)}</td><td class="range" data-label=${docs.byDefault}>${this.word(option.default)}</td><td class="range" data-label=${docs.range}>${this.range(option)}</td>
+        <td>${this.control(option)}</td><td class="range" data-label="${docs.byDefault}${t.colon}">${this.word(option.default)}</td><td class="range" data-label="${docs.range}${t.colon}">${this.range(option)}</td>
         <td>${this.language === 'zh' ? option.meaning_zh : option.meaning}</td></tr>`)}</tbody></table>`;
   }
 

@@ -126,10 +126,10 @@ export class PictureElement extends Localised {
     const x = Math.round(plotted.scale('x')!.invert!(event.clientX - box.left)), y = Math.round(plotted.scale('y')!.invert!(event.clientY - box.top));
     if (picture.kind === 'curves') {
       const values = picture.lines.slice(0, 4).map(({ points }) => points.find(([at]) => at === x)?.[1]);
-      this.pointed = values.every((v) => v === undefined) ? '' : `${axis[picture.x]} ${x}: ${values.map((v) => (v === undefined ? '–' : short(v))).join(', ')}`;
+      this.pointed = values.every((v) => v === undefined) ? '' : `${axis[picture.x]} ${x}${this.t.colon}${values.map((v) => (v === undefined ? '–' : short(v))).join(', ')}`;
     } else {
       const inside = x >= 0 && y >= 0 && x < picture.columns && y < picture.rows;
-      this.pointed = inside ? `${axis[picture.y]} ${y}, ${axis[picture.x]} ${x}: ${this.reading(picture.data[y * picture.columns + x]!)}` : '';
+      this.pointed = inside ? `${axis[picture.y]} ${y}, ${axis[picture.x]} ${x}${this.t.colon}${this.reading(picture.data[y * picture.columns + x]!)}` : '';
     }
   }
 

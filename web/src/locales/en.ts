@@ -4,7 +4,7 @@ export const en = {
   lead: 'Tiny transformers, training in your browser. They differ only in how they are told where a token is.',
   theme: 'Light or dark',
   copyLink: 'Copy link', linkCopied: 'Link copied', linkNotCopied: 'Copying was refused: the address bar has the link', keepFile: 'Download as one file',
-  language: 'Language',
+  language: 'Language', colon: ': ',
 
   encodings: 'Encodings', sixOfThem: 'six', all: 'all', none: 'none',
   about: (title: string) => `About ${title}`,
@@ -121,7 +121,7 @@ export const en = {
       heading: 'Past its trained length, measured', as: 'Trained and tested as',
       title: (trained: number, longest: number) => `Trained on ${trained}, tested on ${longest}`,
       lead: (n: number) => `${n} encodings in tiny transformers that were trained on short sequences and tested on longer ones. RoPE → YaRN: trained with RoPE, tested with YaRN. Measured before, not computed in this page: training takes minutes, which the lab does as you watch.`,
-      numbers: 'The measured numbers', of: (task: string) => `${task}: `, orderBy: 'Best first', at: (length: number) => `at ${length} tokens`,
+      numbers: 'The measured numbers', orderBy: 'Best first', at: (length: number) => `at ${length} tokens`,
       protocol: (task: string, steps: number, batch: number, length: number, seeds: number) =>
         `Task: ${task}. Width 64, 2 layers, 4 heads; ${steps} steps of ${batch} sequences of ${length}; mean ± standard deviation of ${seeds} seeds. Tiny models, little training: orderings carry over better than numbers do.`,
     },

@@ -6,7 +6,7 @@ export const zh: Strings = {
   lead: '几个很小的 Transformer，就在你的浏览器里训练。它们只有一处不同：怎样得知每个词元的位置。',
   theme: '浅色或深色',
   copyLink: '复制链接', linkCopied: '已复制', linkNotCopied: '浏览器拒绝了复制：请从地址栏复制链接', keepFile: '下载为单个文件',
-  language: '语言',
+  language: '语言', colon: '：',
 
   encodings: '位置编码', sixOfThem: '六种', all: '全部', none: '清空',
   about: (title) => `了解${title}`,
@@ -117,7 +117,7 @@ export const zh: Strings = {
       heading: '超出训练长度后的实测', as: '训练与测试所用的写法：',
       title: (trained, longest) => `训练长度 ${trained}，测试长度 ${longest}`,
       lead: (n) => `${n} 种编码：微型 Transformer 只用短序列训练，再在更长的序列上测试。RoPE → YaRN 表示用 RoPE 训练、用 YaRN 测试。这些是预先测得的结果，不在本页计算；训练要几分钟，可以在实验页看着它进行。`,
-      numbers: '实测数据', of: (task) => `${task}：`, orderBy: '排序', at: (length) => `按 ${length} 个词元处的结果`,
+      numbers: '实测数据', orderBy: '排序', at: (length) => `按 ${length} 个词元处的结果`,
       protocol: (task, steps, batch, length, seeds) =>
         `任务：${task}。宽 64，2 层，4 个头；训练 ${steps} 步，每步 ${batch} 条长 ${length} 的序列；${seeds} 个随机种子的均值 ± 标准差。模型小、训练少：排名比数值更可信。`,
     },
