@@ -42,12 +42,13 @@ export class EncodingPicker extends Localised {
     input { flex: 1; min-width: 0; height: 28px; border: 0; border-bottom: 1px solid var(--lw-line); background: none; padding: 0 2px; }
     input::placeholder { color: var(--lw-muted); opacity: 1; }
     .note { font-size: 12px; margin: 4px 0 0; }
-    [popover] { width: min(380px, calc(100vw - 24px)); margin: 0; inset: auto; border: 1px solid var(--lw-line); border-radius: 8px; padding: 16px 18px; background: var(--lw-raised); color: var(--lw-ink); box-shadow: 0 12px 40px rgb(0 0 0 / .16); }
+    [popover] { width: min(380px, calc(100vw - 24px)); max-height: calc(100dvh - 24px); overflow: auto; overscroll-behavior: contain; margin: 0; inset: auto; border: 1px solid var(--lw-line); border-radius: 8px; padding: 16px 18px; background: var(--lw-raised); color: var(--lw-ink); box-shadow: 0 12px 40px rgb(0 0 0 / .16); }
     [popover] h2 { font: 600 20px/1.2 var(--lw-serif); margin-bottom: 2px; }
     a { color: inherit; }
     dl { margin: 10px 0 0; font-size: 13px; }
     dt { color: var(--lw-muted); font-size: 12px; margin-top: 8px; } dd { margin: 0; }
-    .close { position: absolute; right: 8px; top: 8px; width: 28px; height: 28px; font-size: 18px; color: var(--lw-muted); }
+    @media (forced-colors: active) { li.chosen { outline: 2px solid Highlight; outline-offset: -2px; } }
+    .close { position: sticky; top: -8px; float: right; margin: -8px -10px 0 0; width: 28px; height: 28px; font-size: 18px; color: var(--lw-muted); background: var(--lw-raised); }
   `];
   @property({ attribute: false }) catalogue: Descriptor[] = [];
   @property({ attribute: false }) chosen: string[] = [];
@@ -56,6 +57,7 @@ export class EncodingPicker extends Localised {
   @state() private wrong = ''; // the mix in the field, if it cannot be run
   @state() private pointed = '';
   @state() private shown?: Descriptor;
+  private opener?: HTMLElement; // of what is shown
 
   override render() {
     const { t, catalogue, chosen } = this;
@@ -77,7 +79,7 @@ export class EncodingPicker extends Localised {
       <p class="error" id="wrong" role="alert">${this.why(this.wrong)}</p>
       <lengthwise-own-encoding .lang=${this.lang}></lengthwise-own-encoding>
       <lengthwise-block .lang=${this.lang} .open=${(this.pointed ? [this.pointed] : chosen).flatMap(doors)}></lengthwise-block>
-      <div popover id="about" role="dialog" aria-label=${this.shown ? t.about(titleOf(this.shown, this.language)) : nothing}>${this.shown && this.about(this.shown)}</div>`;
+      <div popover id="about" role="dialog" @toggle=${this.closed} aria-label=${this.shown ? t.about(titleOf(this.shown, this.language)) : nothing}>${this.shown && this.about(this.shown)}</div>`;
   }
 
   // What is put on a trained model might be fine-tuned too, and beside it what the model was trained with.
@@ -118,7 +120,7 @@ export class EncodingPicker extends Localised {
 
   private about(d: Descriptor) {
     const { t } = this, zh = this.language === 'zh';
-    return html`<button class="close" aria-label=${t.block.close} @click=${() => this.popover_.hidePopover()}>×</button>
+    return html`<button class="close" autofocus aria-label=${t.block.close} @click=${() => this.popover_.hidePopover()}>×</button>
       <h2>${titleOf(d, this.language)}</h2><p class="quiet"><code>${d.name}</code></p>
       <lengthwise-block .lang=${this.lang} .open=${d.doors}></lengthwise-block>
       <dl>
@@ -132,8 +134,15 @@ export class EncodingPicker extends Localised {
 
   private get popover_(): HTMLElement { return this.renderRoot.querySelector('#about')!; }
 
+  // Not every browser finds the way back to what is in a shadow tree.
+  private closed(event: ToggleEvent) {
+    const lost = document.activeElement === document.body || this.popover_.contains(this.shadowRoot!.activeElement);
+    if (event.newState === 'closed' && lost) this.opener?.focus({ preventScroll: true });
+  }
+
   private async show(descriptor: Descriptor, button: HTMLElement) {
     this.shown = descriptor;
+    this.opener = button;
     await this.updateComplete;
     this.popover_.showPopover();
     const at = button.getBoundingClientRect(), box = this.popover_.getBoundingClientRect();
