@@ -46,6 +46,7 @@ export class Experiment extends Localised {
 
   override async connectedCallback() {
     super.connectedCallback();
+    addEventListener('pagehide', this.leave);
     try {
       const all = await catalogue();
       this.lengthwise = await engine();
@@ -64,9 +65,13 @@ export class Experiment extends Localised {
 
   override disconnectedCallback() {
     super.disconnectedCallback();
+    removeEventListener('pagehide', this.leave);
+    this.leave();
     clearTimeout(this.ticking);
     this.session?.cancel();
   }
+
+  private readonly leave = () => { if (this.busy && this.lab.started.length) keep(this.lab); };
 
   private tick() {
     this.ticking = window.setTimeout(() => (--this.autostart > 0 ? this.tick() : void this.start()), 1000);

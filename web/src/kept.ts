@@ -1,11 +1,12 @@
-// The latest results, for as long as the tab is open: whoever follows a link and comes back finds them again.
+// The latest results, for as long as the tab is open: whoever follows a link and comes back finds them again. What was still
+// running has ended where it was left.
 import { Lab } from './lab.ts';
 
 const key = 'lengthwise-results';
 
 // Storage may be forbidden or full; then nothing is kept.
 export function keep(lab: Lab): void {
-  const plain = (name: string, value: unknown) => (name === 'round' ? undefined : value instanceof Map ? [...value] : ArrayBuffer.isView(value) ? Array.from(value as Float32Array) : value);
+  const plain = (name: string, value: unknown) => (name === 'round' ? undefined : name === 'state' && value !== 'failed' && value !== 'done' ? 'cancelled' : value instanceof Map ? [...value] : ArrayBuffer.isView(value) ? Array.from(value as Float32Array) : value);
   try { sessionStorage.setItem(key, JSON.stringify(lab, plain)); } catch { /* as above */ }
 }
 
