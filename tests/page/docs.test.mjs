@@ -100,14 +100,14 @@ test('pictures follow the parameters, and mistakes are said', { skip: chromium.s
     const input = window.entry().querySelector('lengthwise-options').shadowRoot.querySelector('input');
     input.value = text;
     input.dispatchEvent(new Event('input'));
-    return new Promise((resolve) => { setTimeout(resolve, 300); });
   }, value);
   await write('4');
+  await page.waitFor((old) => { const now = (window.drawn() || [])[0]?.shadowRoot.querySelector('image').getAttribute('href'); return now && now !== old; }, { args: [before] });
   const narrow = await page.evaluate(image);
   assert.notEqual(narrow, before);
   assert.match(await page.evaluate(() => window.entry().querySelector('pre.use').textContent), /^window:width=4$/);
   await write('0');
-  assert.match(await page.evaluate(() => window.entry().querySelector('[role=alert]').textContent), /width/);
+  await page.waitFor(() => /width/.test(window.entry().querySelector('[role=alert]').textContent));
   assert.equal(await page.evaluate(image), narrow, 'the last picture stays');
   await page.evaluate(() => { location.hash = 'digits'; });
   await page.waitFor(() => window.entry().querySelector('input[type=text]') && Boolean(window.drawn()));

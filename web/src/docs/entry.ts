@@ -11,7 +11,7 @@ import { linked, typeset } from '../paper.ts';
 import { places } from '../places.ts';
 import { ownModule } from '../own.ts';
 import type { Descriptor } from '../engine.ts';
-import { heads, lettersOf, pictures, shape, tokensOf, trainedLength, type Picture, type Scene } from './pictures.ts';
+import { heads, mostTokens, pictures, shape, trainedLength, type Picture, type Scene, type Seen } from './pictures.ts';
 import { mostContentTokens } from './content.ts';
 import { specOf, valuesOf, type Values } from './options.ts';
 import '../block.ts';
@@ -19,8 +19,11 @@ import './audit.ts';
 import './measured.ts';
 import './picture.ts';
 
-const mostTokens = 256;
+const pause = 150; // ms without a change before slow pictures are made anew
+const slow = 60; // ms
 const sampleText = 'In 1862 he owed 37 dollars. In 1904 it was 12. Why? Nobody said so.';
+
+const unseen: Seen = { pictures: [], readsTokens: false, letters: [] };
 
 // The page of one encoding, made from its descriptor and the comment its C++ file opens with; nothing is written by hand.
 @customElement('lengthwise-entry')
@@ -44,6 +47,7 @@ export class Entry extends Localised {
     .scene input[type=text] { width: min(560px, calc(100vw - 48px)); height: 29px; border: 0; border-bottom: 1px solid var(--lw-line); background: none; font-weight: 400; font-size: 14px; color: var(--lw-ink); }
     .scene input[type=checkbox] { width: 18px; height: 18px; margin: 0; accent-color: var(--lw-rotation); }
     .pictures { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 380px), 1fr)); gap: 28px 40px; }
+    .pictures[aria-busy=true] { filter: grayscale(1); }
     .wide { grid-column: 1 / -1; }
     .sentence { max-width: 68ch; }
     .error { color: var(--lw-pattern); margin: 0 0 12px; max-width: 78ch; }
@@ -63,33 +67,41 @@ export class Entry extends Localised {
   @property({ attribute: false }) engine!: Lengthwise;
   @state() private values: Values = {};
   @state() private scene: Scene = { tokens: 64, head: 0, causal: true, text: sampleText };
-  private shown: Picture[] = [];
-  private problem = '';
-  private readsTokens = false;
+  @state() private seen = unseen;
+  @state() private problem = '';
+  @state() private waiting?: ReturnType<typeof setTimeout>;
+  private took = 0; // ms for the last pictures
 
   protected override willUpdate(changed: PropertyValues) {
     if (changed.has('descriptor')) {
       this.values = valuesOf(this.descriptor.example);
-      this.shown = [];
-      this.readsTokens = this.looks();
-      this.scene = { ...this.scene, causal: true, tokens: this.firstTokens() };
+      this.scene = { ...this.scene, causal: true, tokens: Math.min(this.descriptor.past === 'refuses' ? trainedLength : 2 * trainedLength, this.mostTokens) };
+      this.seen = unseen;
+      this.look();
+    } else if (changed.has('values') || changed.has('scene')) {
+      // What is typed passes through other numbers, and a large one may take seconds.
+      clearTimeout(this.waiting);
+      if (changed.has('values') || this.took > slow) this.waiting = setTimeout(() => this.look(), pause);
+      else this.look();
     }
+  }
+
+  override disconnectedCallback() {
+    super.disconnectedCallback();
+    clearTimeout(this.waiting);
+  }
+
+  private look() {
+    clearTimeout(this.waiting);
+    this.waiting = undefined;
+    const started = performance.now();
     try {
-      this.shown = pictures(this.engine, this.spec, this.scene); // after a mistake the last pictures stay
+      this.seen = pictures(this.engine, this.spec, this.scene); // after a mistake the last pictures stay
       this.problem = '';
     } catch (error) {
       this.problem = (error as Error).message;
     }
-  }
-
-  private looks(): boolean {
-    const encoding = this.engine.encoding(this.descriptor.name, { heads, headDim: 32 });
-    try { return encoding.readsTokens; } finally { encoding.dispose(); }
-  }
-
-  private firstTokens(): number {
-    if (this.readsTokens) return tokensOf(this.scene.text).length;
-    return Math.min(this.descriptor.past === 'refuses' ? trainedLength : 2 * trainedLength, this.mostTokens);
+    this.took = performance.now() - started;
   }
 
   private get mostTokens(): number { return this.descriptor.doors.includes('content') ? mostContentTokens : mostTokens; }
@@ -131,11 +143,11 @@ export class Entry extends Localised {
       <h2>${docs.picturesTitle}</h2>
       <p class="quiet">${docs.picturesNote(heads, trainedLength)}</p>
       ${this.controls()}
-      <p class="error" role="alert">${this.problem}</p>
-      <div class="pictures">${this.shown.map((picture) => this.picture(picture))}</div>
-      ${stretches.some(({ encodings }) => encodings[d.experiment]) ? html`<h2>${docs.measured.heading}</h2>
+      <p class="error" role="alert" lang="en">${this.problem}</p>
+      <div class="pictures" aria-busy=${this.waiting !== undefined}>${this.seen.pictures.map((picture) => this.picture(picture))}</div>
+      ${stretches.some(({ encodings }) => encodings[d.experiment]) ? html`<section><h2>${docs.measured.heading}</h2>
         <p class="quiet">${docs.measured.as} <code>${d.experiment}</code></p>
-        <lengthwise-measured .lang=${this.lang} .descriptor=${d} .catalogue=${this.catalogue}></lengthwise-measured>` : nothing}
+        <lengthwise-measured .lang=${this.lang} .descriptor=${d} .catalogue=${this.catalogue}></lengthwise-measured></section>` : nothing}
       <h2>${docs.audit.title}</h2>
       ${this.usable === this.spec ? nothing : html`<p class="quiet">${docs.audit.usedAs(this.usable)}</p>`}
       <lengthwise-audit .lang=${this.lang} .spec=${this.usable} .shape=${this.auditShape}></lengthwise-audit>
@@ -145,24 +157,21 @@ export class Entry extends Localised {
 
   private picture(picture: Picture) {
     if (picture.kind === 'sentence') return html`<p class="sentence wide">${this.t.docs.sentences[picture.reason]}</p>`;
-    const letters = this.readsTokens ? lettersOf(this.scene.text).filter(({ token }) => token < this.scene.tokens) : [];
+    const { letters } = this.seen;
     return html`<lengthwise-picture class=${letters.length && picture.x === 'token' ? 'wide' : ''} .lang=${this.lang} .picture=${picture} .letters=${letters}></lengthwise-picture>`;
   }
 
   private controls() {
-    if (this.shown.length && this.shown.every((picture) => picture.kind === 'sentence')) return nothing;
-    const { scene, t: { docs } } = this;
+    const { scene, seen, t, t: { docs } } = this;
+    if (seen.pictures.length && seen.pictures.every((picture) => picture.kind === 'sentence')) return nothing;
     const set = (part: Partial<Scene>) => { this.scene = { ...scene, ...part }; };
-    const range = (label: string, value: number, least: number, most: number, change: (n: number) => void) => html`<label>${label}: ${value}
+    const range = (label: string, value: number, least: number, most: number, change: (n: number) => void) => html`<label>${label}${t.colon}${value}
       <input type="range" min=${least} max=${most} .value=${String(value)} @input=${(e: Event) => change((e.target as HTMLInputElement).valueAsNumber)}></label>`;
-    const byHead = this.shown.some((picture) => picture.kind === 'map' && picture.head !== undefined);
-    const masked = this.shown.some((picture) => picture.kind !== 'sentence' && [picture.x, picture.y].some((axis) => axis === 'key' || axis === 'query' || axis === 'bias'));
+    const byHead = seen.pictures.some((picture) => picture.kind === 'map' && picture.head !== undefined);
+    const masked = seen.pictures.some((picture) => picture.kind !== 'sentence' && [picture.x, picture.y].some((axis) => axis === 'key' || axis === 'query' || axis === 'bias'));
     return html`<div class="scene">
-      ${this.readsTokens
-        ? html`<label>${docs.sampleText}<input type="text" .value=${scene.text} maxlength=${mostTokens} @input=${(e: Event) => {
-          const text = (e.target as HTMLInputElement).value || ' ';
-          set({ text, tokens: Math.min(tokensOf(text).length, mostTokens) });
-        }}></label>`
+      ${seen.readsTokens
+        ? html`<label>${docs.sampleText}<input type="text" .value=${scene.text} maxlength=${mostTokens} @input=${(e: Event) => set({ text: (e.target as HTMLInputElement).value })}></label>`
         : range(docs.tokens, scene.tokens, 8, this.mostTokens, (tokens) => set({ tokens }))}
       ${byHead ? range(docs.head, scene.head + 1, 1, heads, (head) => set({ head: head - 1 })) : nothing}
       ${this.descriptor.causal_only || !masked ? nothing : html`<label class="check"><input type="checkbox" .checked=${scene.causal} @change=${(e: Event) => set({ causal: (e.target as HTMLInputElement).checked })}>${docs.causal}</label>`}

@@ -16,19 +16,23 @@ export interface Line { name: string; points: [x: number, y: number][] }
 export interface Sentence { kind: 'sentence'; reason: 'noDoor' | 'mixes' }
 export type Picture = MapPicture | CurvesPicture | Sentence;
 
+/** `tokens`: how many, unless the encoding reads tokens: then there are as many as `text` has bytes. */
 export interface Scene { tokens: number; head: number; causal: boolean; text: string }
+export interface Seen { pictures: Picture[]; readsTokens: boolean; letters: Letter[] }
 
 export const trainedLength = 64;
 export const heads = 4;
+export const mostTokens = 256;
 export const shape: EncodingShape = { heads, headDim: 32, width: 64, trainedLength };
 
 /** A sample for encodings that look at which tokens there are: the bytes of a text. */
-export const tokensOf = (text: string): Uint8Array => new TextEncoder().encode(text);
+const tokensOf = (text: string): Uint8Array => new TextEncoder().encode(text);
+const sample = ({ text }: Scene): Uint8Array => tokensOf(text || ' ').subarray(0, mostTokens);
 
 /** A character of that text, in the middle of its tokens: one of several bytes has several. */
 export interface Letter { letter: string; token: number }
 
-export function lettersOf(text: string): Letter[] {
+function lettersOf(text: string): Letter[] {
   let bytes = 0;
   return Array.from(new Intl.Segmenter().segment(text), ({ segment }) => {
     const first = bytes, last = (bytes += tokensOf(segment).length) - 1;
@@ -38,14 +42,15 @@ export function lettersOf(text: string): Letter[] {
 
 export function make(lw: Lengthwise, spec: string, scene: Scene, changes: EncodingShape = {}): Encoding {
   const encoding = lw.encoding(spec, { ...shape, causal: scene.causal, ...changes });
-  if (encoding.readsTokens) encoding.setTokens(tokensOf(scene.text).subarray(0, scene.tokens));
+  if (encoding.readsTokens) encoding.setTokens(sample(scene));
   return encoding;
 }
 
 /** Everything there is to see. @throws RangeError with the library's own sentence. */
-export function pictures(lw: Lengthwise, spec: string, scene: Scene): Picture[] {
-  const encoding = make(lw, spec, scene);
-  const open = new Set(encoding.doors);
+export function pictures(lw: Lengthwise, spec: string, asked: Scene): Seen {
+  const encoding = make(lw, spec, asked);
+  const open = new Set(encoding.doors), { readsTokens } = encoding;
+  const scene = readsTokens ? { ...asked, tokens: sample(asked).length } : asked;
   const all: Picture[] = [];
   try {
     if (open.size === 0) all.push({ kind: 'sentence', reason: 'noDoor' });
@@ -59,24 +64,24 @@ export function pictures(lw: Lengthwise, spec: string, scene: Scene): Picture[] 
   } finally {
     encoding.dispose();
   }
-  return all;
+  return { pictures: all, readsTokens, letters: readsTokens ? lettersOf(scene.text).filter(({ token }) => token < scene.tokens) : [] };
 }
 
 // What a wrapper does is seen through what it wraps: all pairs of rope:base=1 turn by the coordinate itself, and a bias of
-// alibi with one head is the distance times a power of two.
+// alibi with one head is the distance times a power of two. One column of a table that it may learn is enough for that.
 function idsPictures(lw: Lengthwise, encoding: Encoding, spec: string, scene: Scene): Picture[] {
-  const { tokens } = scene;
-  const numbers = coordinates(lw, spec, scene) ?? [Array.from(encoding.positions(tokens))];
-  const seen = distances(lw, spec, scene);
+  const { tokens } = scene, narrow = encoding.learned ? { width: 1 } : {};
+  const numbers = coordinates(lw, spec, scene, narrow) ?? [Array.from(encoding.positions(tokens))];
+  const seen = distances(lw, spec, scene, narrow);
   if (seen.length && numbers[0]!.every((number, i) => number === i)) return seen; // the numbers stay, distances between them change
   const lines = numbers.map((line, i) => ({ name: numbers.length > 1 ? String(i + 1) : '', points: line.map((y, x): [number, number] => [x, y]) }));
   return [{ kind: 'curves', what: 'numbers', door: 'ids', x: 'token', y: 'number', lines, rules: [], steps: true }, ...seen.slice(0, 1)];
 }
 
 /** The lines of numbers that pairs turn by, where they differ; nothing where all pairs turn by one. */
-function coordinates(lw: Lengthwise, spec: string, scene: Scene): number[][] | undefined {
+function coordinates(lw: Lengthwise, spec: string, scene: Scene, changes: EncodingShape): number[][] | undefined {
   const slowness = 2 ** 14;
-  const turning = make(lw, `${spec}+rope:base=1:factor=${slowness}`, scene);
+  const turning = make(lw, `${spec}+rope:base=1:factor=${slowness}`, scene, changes);
   const { cos, sin, pairs } = turning.rotation(scene.tokens);
   turning.dispose();
   const angle = (k: number) => Array.from({ length: scene.tokens }, (_, i) => Math.round(100 * slowness * Math.atan2(sin[i * pairs + k]!, cos[i * pairs + k]!)) / 100);
@@ -84,11 +89,11 @@ function coordinates(lw: Lengthwise, spec: string, scene: Scene): number[][] | u
   return lines.size > 1 ? [...lines.values()] : undefined;
 }
 
-function distances(lw: Lengthwise, spec: string, scene: Scene): Picture[] {
+function distances(lw: Lengthwise, spec: string, scene: Scene, changes: EncodingShape): Picture[] {
   const { tokens } = scene;
   let bias: Float32Array;
   try {
-    const measure = make(lw, `${spec}+alibi`, scene, { heads: 1 });
+    const measure = make(lw, `${spec}+alibi`, scene, { ...changes, heads: 1 });
     bias = measure.bias(tokens);
     measure.dispose();
   } catch {
