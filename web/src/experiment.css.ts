@@ -23,6 +23,7 @@ export const layout = css`
   .plain:hover { border-color: var(--lw-muted); }
   .error { color: var(--lw-pattern); max-width: 46ch; }
   .protocol { font-size: 12px; max-width: 110ch; margin-top: 10px; }
+  @media (forced-colors: active) { .buttons .go { background: ButtonFace; color: ButtonText; border: 2px solid; } }
   @media screen and (min-width: 1000px) {
     :host { grid-template: "panel head" auto "panel stretch" clamp(300px, calc(100dvh - 476px), 620px) "panel small" auto "panel numbers" 1fr / 330px minmax(0, 1fr); column-gap: 48px; }
   }

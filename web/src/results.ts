@@ -46,7 +46,7 @@ export class Results extends Localised {
       <thead><tr><th scope="col">${t.testLength}</th>${lengths.map((n) => html`<th scope="col" class=${side(n)}>${n}</th>`)}<th scope="col">${t.atStep}</th></tr></thead>
       <tbody>${settings.encodings.map((encoding) => {
         const row = points.filter((p) => p.encoding === encoding);
-        return html`<tr style="--hue: ${this.dress(encoding).stroke}"><th scope="row"><span class="swatch"></span>${this.name(encoding)}</th>
+        return html`<tr style="--hue: ${this.dress(encoding).stroke}"><th scope="row"><span class="swatch hue"></span>${this.name(encoding)}</th>
           ${lengths.map((n) => html`<td class=${side(n)}>${cell(encoding, n, row.find((p) => p.length === n))}</td>`)}
           <td>${row.length ? Math.min(...row.map((p) => p.step)) : '–'}</td></tr>`;
       })}</tbody></table></div>`;

@@ -31,7 +31,7 @@ export class RunList extends Localised {
         <span class="name" title=${this.name(encoding)}>${this.name(encoding)}</span>
         <span class="bar" role="progressbar" aria-label=${this.name(encoding)} aria-valuemin="0" aria-valuemax="100"
           aria-valuenow=${Math.round((100 * sum(runs.map((r) => r.step / r.steps))) / runs.length)}>
-          ${runs.map((run) => html`<i style="--part: ${(100 * run.step) / run.steps}%"></i>`)}</span>
+          ${runs.map((run) => html`<i class="hue" style="--part: ${(100 * run.step) / run.steps}%"></i>`)}</span>
         <span class="words">${this.words(runs)}</span></li>
         ${failed ? html`<li class="error" role="alert">${this.name(encoding)}${this.t.colon}<span lang="en">${failed.error}</span></li>` : ''}`;
     })}</ul>`;

@@ -17,6 +17,7 @@ export class SettingsForm extends Localised {
     .segments label:hover { color: var(--lw-ink); }
     .segments input { position: absolute; inset: 0; opacity: 0; margin: 0; cursor: pointer; }
     .segments label:has(:checked) { color: var(--lw-ink); font-weight: 600; box-shadow: inset 0 -2px var(--lw-ink); }
+    @media (forced-colors: active) { .segments label:has(:checked) { border-bottom: 3px solid Highlight; } }
     .segments label:has(:focus-visible) { outline: 2px solid var(--lw-rotation); border-radius: 3px; }
     .pair { display: grid; grid-template-columns: 1fr 1fr; gap: 14px; }
     .note { font-size: 12px; color: var(--lw-muted); margin-top: 4px; }

@@ -23,7 +23,11 @@ const defaults = `:where(:root) {
   --lw-scale: light-dark(#2a8cb4, #7cd0ee);
   --lw-value: light-dark(#7a5a3a, #c9a37e);
 }
-@media print { html[data-theme] { color-scheme: light; background: none; } }`;
+@media print { html[data-theme] { color-scheme: light; background: none; } }
+@media (forced-colors: active) { /* drawings are not recoloured by the browser */
+  html[data-theme] { color-scheme: light dark; }
+  :where(:root) { --lw-paper: Canvas; --lw-raised: Canvas; --lw-ink: CanvasText; --lw-muted: CanvasText; --lw-line: color-mix(in srgb, CanvasText 35%, Canvas); --lw-shade: light-dark(#eaeaea, #2a2a2a); --lw-none: CanvasText; }
+}`;
 
 if (globalThis.document) {
   const sheet = new CSSStyleSheet();
@@ -44,5 +48,7 @@ export const base = css`
   .quiet { color: var(--lw-muted); }
   .link { text-decoration: underline; text-decoration-color: var(--lw-line); text-underline-offset: 3px; color: var(--lw-muted); min-height: 24px; }
   .link:hover { color: var(--lw-ink); text-decoration-color: currentColor; }
+  .hue { forced-color-adjust: none; print-color-adjust: exact; } /* the colour says which one it is */
+  @media (forced-colors: active) { button:disabled { opacity: 1; color: GrayText; } }
   .unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 `;

@@ -54,7 +54,8 @@ export class Bench extends Site {
     .error { color: var(--lw-pattern); max-width: 72ch; }
     lengthwise-growth { margin-top: 44px; }
     @media (max-width: 560px) { .controls, .buttons { justify-items: start; justify-content: start; margin-left: 0; } [role=status] { text-align: left; } li { grid-template-columns: minmax(0, 1fr) 4.5em; } .track { grid-column: 1 / -1; order: 1; } li { padding-bottom: 6px; } small { order: 2; } }
-    @media print { .controls, progress { display: none; } .track i { print-color-adjust: exact; } }
+    @media (forced-colors: active) { .go, .go.plain { background: ButtonFace; color: ButtonText; border: 2px solid; } progress { forced-color-adjust: none; } }
+    @media print { .controls, progress { display: none; } }
   `];
   @state() state: State = 'idle';
   @state() results: RowResult[] = [];
@@ -213,7 +214,7 @@ export class Bench extends Site {
     const checked = error ? words.checked(error.toExponential(0)) : words.exact;
     const spread = median && low && high ? words.spread(((high - low) / median * 50).toFixed(0)) : '';
     return html`<li class="${where} ${ours ? 'ours' : ''}" data-value=${median ? value : ''}><span>${who}</span>
-      <span class="track" aria-hidden="true"><i style="--part: ${median ? 100 * value / most : 0}%"></i></span><b>${median ? short(value) : words.waiting}</b>
+      <span class="track hue" aria-hidden="true"><i style="--part: ${median ? 100 * value / most : 0}%"></i></span><b>${median ? short(value) : words.waiting}</b>
       ${where === 'here' ? html`<small>${median ? html`${checked} · ${spread}` : html`<span class="error">${words.fault(fault ?? '')}</span>`}</small>` : nothing}</li>`;
   }
 }

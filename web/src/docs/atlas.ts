@@ -22,6 +22,7 @@ export class Atlas extends Localised {
     .bar span { color: var(--lw-muted); font-size: 13px; }
     .bar button { min-height: 24px; color: var(--lw-muted); border-bottom: 2px solid transparent; }
     .bar button[aria-pressed=true] { color: var(--lw-ink); border-color: var(--lw-ink); }
+    @media (forced-colors: active) { .bar button[aria-pressed=false] { border-color: Canvas; } }
     .key { display: flex; flex-wrap: wrap; gap: 2px 16px; font-size: 12px; color: var(--lw-muted); }
     .key svg { width: 14px; height: 14px; vertical-align: -2px; }
     .key .door i { display: inline-block; width: 8px; height: 8px; margin-right: 5px; background: var(--hue); border-radius: 50%; }
@@ -49,7 +50,7 @@ export class Atlas extends Localised {
       .scale .numbers { grid-row: 1; grid-column: 3; } .scale div + .numbers { grid-column: 2; }
       li .strip { grid-column: 1 / -1; grid-row: 2; }
     }
-    @media print { li { break-inside: avoid; } .bar button { display: none; } .bar button[aria-pressed=true] { display: inline; } }
+    @media print { h2, h2 + p, .bar, .key, .scale { break-after: avoid; } li { break-inside: avoid; } .bar button { display: none; } .bar button[aria-pressed=true] { display: inline; } }
   `];
   @property({ attribute: false }) catalogue: Descriptor[] = [];
   @state() private task = stretches[0]?.task;
@@ -67,7 +68,7 @@ export class Atlas extends Localised {
       <div class="bar">${stretches.length > 1 ? html`<div role="group" aria-labelledby="task"><span id="task">${t.task}${t.colon}</span>${stretches.map((s) => pick(t.tasks[s.task], s === stretch, () => { this.task = s.task; }))}</div>` : nothing}
         <div role="group" aria-labelledby="order"><span id="order">${words.orderBy}${t.colon}</span>${pick(words.at(longest), this.order === 'longest', () => { this.order = 'longest'; })}${pick(words.at(trainLength), this.order === 'trained', () => { this.order = 'trained'; })}</div></div>
       <div class="key"><span>${task === 'text' ? t.perplexityAxis : t.accuracyAxis}</span><span>${dot(4.2, 'trained')} ${t.trained(trainLength)}</span><span>${dot(2)} ${testLengths.slice(1, -1).join(', ')}</span><span>${dot(4.6)} ${longest}</span>
-        ${doors.filter((door) => rows.some(({ descriptor }) => descriptor.doors[0] === door)).map((door) => html`<span class="door" style="--hue: var(--lw-${door})"><i></i>${t.door[door]}</span>`)}</div>
+        ${doors.filter((door) => rows.some(({ descriptor }) => descriptor.doors[0] === door)).map((door) => html`<span class="door" style="--hue: var(--lw-${door})"><i class="hue"></i>${t.door[door]}</span>`)}</div>
       <div class="scale" aria-hidden="true"><div>${at.ticks.map((tick) => html`<span style="left: ${at(tick)}%">${task === 'text' ? tick : `${100 * tick} %`}</span>`)}</div><span class="numbers">${trainLength}</span><span class="numbers">${longest}</span></div>
       <ol>${rows.map((row) => this.row(stretch, row, at))}</ol>
       <small>${protocol(t, stretch)}</small></section>`;
@@ -88,7 +89,7 @@ export class Atlas extends Localised {
     const first = known.find(({ length }) => length === trainLength), last = tests.at(-1)!;
     const radius = (length: number) => (length === trainLength ? 4.2 : length === last.length ? 4.6 : 2);
     // Filled dots first: where nothing changes the ring stays to be seen around them.
-    return html`<li style="--hue: var(--lw-${descriptor.doors[0] ?? 'none'})"><a href="#${descriptor.name}" title=${descriptor.experiment}><i></i>${name}</a>
+    return html`<li style="--hue: var(--lw-${descriptor.doors[0] ?? 'none'})"><a href="#${descriptor.name}" title=${descriptor.experiment}><i class="hue"></i>${name}</a>
       <svg class="strip" aria-hidden="true">${at.ticks.map((tick) => svg`<line class="grid" x1="${at(tick)}%" x2="${at(tick)}%" y1="0" y2="24" />`)}
         <line class="span" x1="${Math.min(...values)}%" x2="${Math.max(...values)}%" y1="12" y2="12" />
         ${[...known].reverse().map(({ length, mean }) => svg`<circle class=${length === trainLength ? 'trained' : ''} cx="${at(mean!)}%" cy="12" r=${radius(length)} />`)}</svg>

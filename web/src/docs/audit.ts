@@ -30,7 +30,7 @@ export class AuditElement extends Localised {
     section { border-top: 2px solid var(--hue, var(--lw-line)); padding-top: 8px; break-inside: avoid; }
     h3 { font: 600 15px/1.3 var(--lw-serif); color: var(--lw-ink); }
     p { margin: 0; font-size: 13px; }
-    [role=status] { margin-bottom: 14px; max-width: 78ch; }
+    [role=status] { margin-bottom: 14px; max-width: 78ch; break-after: avoid; break-inside: avoid; }
     .finds { margin: 7px 0 8px; font-weight: 600; font-size: 14px; }
     .sentence { margin-bottom: 6px; overflow-wrap: anywhere; }
     dl { display: grid; grid-template-columns: minmax(0, 1fr) minmax(150px, max-content); gap: 5px 10px; align-items: center; margin: 0; font-size: 13px; }
@@ -41,7 +41,6 @@ export class AuditElement extends Localised {
     .half .bar::after { content: ""; position: absolute; left: 50%; top: -3px; bottom: -3px; border-left: 1px solid var(--lw-ink); }
     small { display: block; margin-top: 6px; color: var(--lw-muted); }
     .error { color: var(--lw-pattern); max-width: 78ch; }
-    @media print { .bar i { print-color-adjust: exact; } }
   `];
   @property({ attribute: false }) spec = '';
   @property({ attribute: false }) shape: EncodingShape = {};
@@ -78,7 +77,7 @@ export class AuditElement extends Localised {
       <p class="finds">${finds}</p>
       ${sentence ? html`<p class="sentence quiet">${sentence}</p>` : nothing}
       ${measures.length ? html`<dl>${measures.map(({ name, value, share }) => html`<dt>${name}</dt>
-        <dd>${share === undefined ? nothing : html`<span class="bar" aria-hidden="true"><i style="width: ${Math.round(100 * share)}%"></i></span>`}${value}</dd>`)}</dl>` : nothing}
+        <dd>${share === undefined ? nothing : html`<span class="bar hue" aria-hidden="true"><i style="width: ${Math.round(100 * share)}%"></i></span>`}${value}</dd>`)}</dl>` : nothing}
       ${half && measures.some((m) => m.share !== undefined) ? html`<small>${half}</small>` : nothing}</section>`;
   }
 

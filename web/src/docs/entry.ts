@@ -60,6 +60,8 @@ export class Entry extends Localised {
       dl, .uses { grid-template-columns: minmax(0, 1fr); } dl { gap: 1px; } dd { margin-bottom: 8px; } .uses h3 { padding-top: 6px; }
       h1 { font-size: 25px; }
     }
+    h2, h2 + p { break-after: avoid; break-inside: avoid; }
+    section { break-inside: avoid; }
     @media print { .scene, .try { display: none; } pre { border-left-width: 2px; } .pictures { grid-template-columns: 1fr 1fr; } }
   `];
   @property({ attribute: false }) descriptor!: Descriptor;

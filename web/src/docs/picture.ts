@@ -16,6 +16,8 @@ export class PictureElement extends Localised {
     .plot { overflow: hidden; }
     .plot svg { display: block; font: 12px var(--lw-sans); font-variant-numeric: tabular-nums; overflow: visible; max-width: 100%; }
     .plot image { image-rendering: pixelated; }
+    @media print { .lit { display: none; } }
+    @media not print { .printed { display: none; } }
     figcaption { font-size: 13px; color: var(--lw-muted); margin-top: 6px; max-width: 62ch; }
     .legend { display: flex; flex-wrap: wrap; align-items: center; gap: 0 8px; font-size: 12px; color: var(--lw-muted); min-height: 20px; }
     .legend i { width: 72px; height: 8px; border: 1px solid var(--lw-line); border-radius: 2px; }
@@ -53,10 +55,10 @@ export class PictureElement extends Localised {
     return html`<figure role="img" aria-label=${label}>
       <h3 aria-hidden="true">${name}</h3>
       <div class="plot" @pointermove=${this.read} @pointerleave=${() => (this.pointed = '')}></div></figure>
-      <div class="legend" aria-hidden="true">${picture.kind === 'map' && picture.what !== 'pattern' && picture.what !== 'hides' ? html`${short(from)}<i style="background: linear-gradient(90deg, ${ramp})"></i>${short(to)}` : ''}
+      <div class="legend" aria-hidden="true">${picture.kind === 'map' && picture.what !== 'pattern' && picture.what !== 'hides' ? html`${short(from)}<i class="hue" style="background: linear-gradient(90deg, ${ramp})"></i>${short(to)}` : ''}
         <output>${this.pointed}</output></div>
       <p class="quiet"><small>${note}</small></p>
-      <span class="inks" aria-hidden="true"><i style="color: var(--lw-paper)"></i><i style="color: ${hue}"></i><i style="color: ${negative}"></i><i style="color: var(--lw-shade)"></i></span>`;
+      <span class="inks hue" aria-hidden="true"><i style="color: var(--lw-paper)"></i><i style="color: ${hue}"></i><i style="color: ${negative}"></i><i style="color: var(--lw-shade)"></i></span>`;
   }
 
   protected override updated(changed: PropertyValues) {
@@ -67,12 +69,26 @@ export class PictureElement extends Localised {
   }
 
   /** Canvas needs colours as numbers, and variables are none: they are asked of elements that wear them. */
-  private inks(): string[] {
-    return [...this.renderRoot.querySelectorAll<HTMLElement>('.inks i')].map((i) => getComputedStyle(i).color);
+  private inks(scheme: '' | 'light'): string[] {
+    const worn = this.renderRoot.querySelector<HTMLElement>('.inks')!;
+    worn.style.colorScheme = scheme;
+    return [...worn.children].map((i) => getComputedStyle(i).color);
   }
 
-  private map({ columns, rows, data, x, y }: MapPicture) {
-    const [paper, ink, below, blank] = this.inks(), { axis } = this.t.docs;
+  // On paper another image is seen, in light colours: a browser that prints does not wait for a new one.
+  private map(picture: MapPicture) {
+    const inks = this.inks(''), light = this.inks('light'), plotted = this.heat(picture, inks);
+    if (light.join() !== inks.join()) {
+      const image = plotted.querySelector('image')!, other = this.heat(picture, light).querySelector('image')!;
+      image.classList.add('lit');
+      other.classList.add('printed');
+      image.after(other);
+    }
+    return plotted;
+  }
+
+  private heat({ columns, rows, data, x, y }: MapPicture, [paper, ink, below, blank]: string[]) {
+    const { axis } = this.t.docs;
     const [least, most] = bounds(this.picture), [from, to] = reach(least, most);
     const ramp = { below: { domain: [from, to], range: [ink!, paper!] }, around: { domain: [from, 0, to], range: [below!, paper!, ink!] }, above: { domain: [from, to], range: [paper!, ink!] } };
     const width = Math.min(this.width, 460), square = x === 'key';
