@@ -18,7 +18,7 @@ export function specOf(name: string, values: Values): string {
 export const valuesOf = (options: string): Values =>
   Object.fromEntries(options.split(':').filter(Boolean).map((option) => option.split('=') as [string, string]));
 
-// The parameters of an encoding: what each means, its range and default, and a control. Fires `lw-options` (detail: Values).
+// The options of an encoding: what each means, its range and default, and a control. Fires `lw-options` (detail: Values).
 @customElement('lengthwise-options')
 export class OptionTable extends Localised {
   static override styles = [base, css`
