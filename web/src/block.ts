@@ -7,6 +7,7 @@ import { Localised } from './localised.ts';
 @customElement('lengthwise-block')
 export class Block extends Localised {
   static override styles = [base, css`
+    :host { max-width: 344px; }
     svg { display: block; width: 100%; height: auto; font: 11px var(--lw-sans); }
     .wire { fill: none; stroke: var(--lw-muted); stroke-width: 1; }
     .box { fill: var(--lw-paper); stroke: var(--lw-line); }

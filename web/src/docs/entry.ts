@@ -29,6 +29,7 @@ const unseen: Seen = { pictures: [], readsTokens: false, letters: [] };
 @customElement('lengthwise-entry')
 export class Entry extends Localised {
   static override styles = [base, css`
+    article { overflow-wrap: break-word; }
     h1 { font: 600 30px/1.15 var(--lw-serif); margin: 0; letter-spacing: -.01em; }
     h2 { font: 600 18px/1.3 var(--lw-serif); margin: 34px 0 10px; }
     .head { display: grid; grid-template-columns: minmax(0, 1fr) minmax(240px, 344px); gap: 12px 40px; align-items: start; }
@@ -55,7 +56,7 @@ export class Entry extends Localised {
     .uses { display: grid; gap: 4px 18px; grid-template-columns: max-content minmax(0, 1fr); align-items: baseline; }
     .uses h3 { padding-top: 12px; }
     a { color: inherit; }
-    @media (max-width: 1060px) { .head { grid-template-columns: minmax(0, 1fr); } lengthwise-block { max-width: 344px; } }
+    @media (max-width: 1060px) { .head { grid-template-columns: minmax(0, 1fr); } }
     @media (max-width: 640px) {
       dl, .uses { grid-template-columns: minmax(0, 1fr); } dl { gap: 1px; } dd { margin-bottom: 8px; } .uses h3 { padding-top: 6px; }
       h1 { font-size: 25px; }

@@ -26,10 +26,11 @@ export function protocol(t: Localised['t'], { task, steps, trainLength, seeds, c
 @customElement('lengthwise-measured')
 export class Measured extends Localised {
   static override styles = [base, css`
+    :host { container-type: inline-size; }
     .figures { display: grid; gap: 28px; }
     figure { min-width: 0; break-inside: avoid; display: grid; grid-template-columns: minmax(0, 460px) minmax(0, 1fr); gap: 0 36px; align-items: start; }
     h3 { grid-column: 1 / -1; }
-    @media (max-width: 1100px) { figure { grid-template-columns: minmax(0, 1fr); } }
+    @container (max-width: 940px) { figure { grid-template-columns: minmax(0, 1fr); } }
     svg { display: block; font: 12px var(--lw-sans); font-variant-numeric: tabular-nums; overflow: visible; max-width: 100%; }
     table { border-collapse: collapse; margin: 22px 0 4px; font-size: 12px; }
     th, td { text-align: right; font-weight: 400; padding: 2px 0 2px 18px; white-space: nowrap; vertical-align: bottom; }
