@@ -33,6 +33,21 @@ test('axe finds nothing', { skip: chromium.skip, timeout: 300_000 }, async (t) =
     assert.deepEqual(await violations(page), [], `${scheme} ${lang} ${width}`);
     assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${lang} ${width}: the page is wider than the screen`);
   }
+  const cdp = await page.raw.createCDPSession();
+  await cdp.send('Emulation.setEmulatedMedia', { features: [{ name: 'forced-colors', value: 'active' }, { name: 'prefers-color-scheme', value: 'dark' }] });
+  const forced = await page.evaluate(`(() => {
+    document.documentElement.dataset.theme = 'light';
+    const inside = (tag) => ${lab}.shadowRoot.querySelector(tag).shadowRoot, style = (element, part) => getComputedStyle(element, part);
+    return {
+      axis: style(inside('lengthwise-stretch-chart').querySelector('svg')).color,
+      bar: style(inside('lengthwise-runs').querySelector('.bar i'), '::after').backgroundColor !== style(inside('lengthwise-runs').querySelector('.bar i')).backgroundColor,
+      swatches: new Set([...inside('lengthwise-results').querySelectorAll('.swatch')].map((swatch) => style(swatch).backgroundColor)).size,
+      chips: [...inside('lengthwise-encodings').querySelectorAll('li')].slice(0, 2).map((chip) => style(chip).outlineStyle),
+      go: style(${lab}.shadowRoot.querySelector('.go')).borderStyle,
+    };
+  })()`);
+  assert.deepEqual(forced, { axis: 'rgb(255, 255, 255)', bar: true, swatches: 3, chips: ['solid', 'none'], go: 'solid' });
+  await cdp.send('Emulation.setEmulatedMedia', { features: [] });
   await page.evaluate(`${lab}.shadowRoot.querySelector('lengthwise-encodings').shadowRoot.querySelector('button.info').click()`);
   await new Promise((resolve) => { setTimeout(resolve, 300); });
   assert.deepEqual(await violations(page), [], 'with an encoding explained');

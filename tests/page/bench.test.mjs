@@ -22,7 +22,7 @@ async function open(t, browser) {
     window.bench = () => document.querySelector('lengthwise-bench');
     window.find = (selector) => [...window.bench().shadowRoot.querySelectorAll(selector)];
   });
-  await page.waitFor(() => window.find('[data-action=start]').length === 1);
+  await page.waitFor(() => window.bench()?.shadowRoot && window.find('[data-action=start]').length === 1);
   await page.evaluate(() => window.find('input[type=checkbox]')[0].click()); // quick
   return page;
 }

@@ -116,6 +116,69 @@ test('pictures follow the parameters, and mistakes are said', { skip: chromium.s
   assert.deepEqual(page.errors, []);
 });
 
+test('an option may ask for a text', { skip: chromium.skip, timeout: 60_000 }, async (t) => {
+  const page = await open(t, '#sparse');
+  await page.waitFor(() => Boolean(window.drawn()));
+  const write = (value) => page.evaluate((text) => {
+    const options = window.entry().querySelector('lengthwise-options').shadowRoot, input = [...options.querySelectorAll('input')].find((each) => each.getAttribute('aria-labelledby') === 'name-at');
+    input.value = text;
+    input.dispatchEvent(new Event('input'));
+  }, value);
+  await write('32');
+  await page.waitFor(() => window.entry().querySelector('.scene input[type=text]') !== null);
+  assert.equal(await page.evaluate(() => window.entry().querySelector('[role=alert]').textContent), '');
+  await write('');
+  await page.waitFor(() => window.entry().querySelector('.scene input[type=range]') !== null);
+  assert.equal(await page.evaluate(() => window.entry().querySelector('.scene label').textContent.trim()), 'Tokens: 128');
+  assert.deepEqual(page.errors, []);
+});
+
+test('pictures are made when typing has stopped, and a large table once', { skip: chromium.skip, timeout: 60_000 }, async (t) => {
+  const page = await open(t, '#bilevel');
+  await page.waitFor(() => Boolean(window.drawn()));
+  await page.evaluate(() => {
+    const lw = document.querySelector('lengthwise-docs').lengthwise, { encoding } = lw;
+    window.made = [];
+    lw.encoding = (spec, shape) => { window.made.push([spec, shape.width]); return encoding.call(lw, spec, shape); };
+    const input = window.entry().querySelector('lengthwise-options').shadowRoot.querySelector('input');
+    for (const rows of ['1', '10', '100', '1000']) {
+      input.value = rows;
+      input.dispatchEvent(new Event('input'));
+    }
+  });
+  await page.waitFor(() => window.made.length > 0 && window.entry().querySelector('.pictures').ariaBusy === 'false');
+  const made = await page.evaluate(() => window.made);
+  assert.ok(made.every(([spec]) => spec.startsWith('bilevel:rows=1000')), made.join(' '));
+  assert.deepEqual(made.filter(([, width]) => width > 1), [['bilevel:rows=1000', 64]]);
+});
+
+test('heat maps keep their colours where colours are forced, and are light on paper', { skip: chromium.skip, timeout: 60_000 }, async (t) => {
+  const look = async (theme, ...features) => {
+    const page = await open(t, '#alibi'), cdp = await page.raw.createCDPSession();
+    await page.waitFor(() => Boolean(window.drawn()?.length));
+    await cdp.send('Emulation.setEmulatedMedia', { features: features.map(([name, value]) => ({ name, value })) });
+    await page.evaluate((name) => { document.documentElement.dataset.theme = name; }, theme);
+    await page.waitFor(() => window.drawn()[0].shadowRoot.querySelectorAll('image').length === 2);
+    const colours = () => page.evaluate(async () => {
+      const seen = [...window.drawn()[0].shadowRoot.querySelectorAll('image')].filter((each) => getComputedStyle(each).display !== 'none');
+      if (seen.length !== 1) throw new Error(`${seen.length} images are seen`);
+      const image = Object.assign(new Image(), { src: seen[0].getAttribute('href') });
+      await image.decode();
+      const canvas = new OffscreenCanvas(image.width, image.height), pen = canvas.getContext('2d');
+      pen.drawImage(image, 0, 0);
+      const { data } = pen.getImageData(0, 0, image.width, image.height), all = Array.from({ length: data.length / 4 }, (_, i) => data.slice(4 * i, 4 * i + 3).join());
+      return { many: new Set(all).size, corner: data[0] }; // there a bias is 0, in the colour of paper
+    });
+    return { cdp, colours };
+  };
+  const forced = await (await look('light', ['forced-colors', 'active'], ['prefers-color-scheme', 'dark'])).colours();
+  assert.ok(forced.many > 20 && forced.corner === 0, JSON.stringify(forced));
+  const { cdp, colours } = await look('dark');
+  assert.ok((await colours()).corner < 60, 'dark on the screen');
+  await cdp.send('Emulation.setEmulatedMedia', { media: 'print' });
+  assert.ok((await colours()).corner > 200, 'light on paper');
+});
+
 test('links that name no encoding are answered, and the list shows where one is', { skip: chromium.skip, timeout: 120_000 }, async (t) => {
   const page = await open(t, '#foo');
   const said = () => page.evaluate(() => window.docs().querySelector('main > [role=alert]')?.textContent ?? '');
@@ -184,6 +247,21 @@ test('axe finds nothing on them, and they fit the screen', { skip: chromium.skip
     }, name, lang);
     await new Promise((resolve) => { setTimeout(resolve, 600); });
     await check(`${name} ${scheme} ${lang} ${width}`);
+  }
+  const names = await page.evaluate(() => document.querySelector('lengthwise-docs').catalogue.map((d) => d.name));
+  await page.raw.setViewport({ width: 320, height: 900 });
+  for (const name of names) {
+    await page.evaluate((to) => { location.hash = to; }, name);
+    await page.waitFor((now) => window.entry()?.querySelector('code')?.textContent === now && Boolean(window.drawn()), { args: [name] });
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${name}: wider than the screen`);
+  }
+  await page.evaluate(() => { location.hash = 'transformer_xl'; });
+  for (const width of [680, 900, 1110, 1200, 1280, 1440]) {
+    await page.raw.setViewport({ width, height: 900 });
+    await page.waitFor(() => {
+      const table = window.entry().querySelector('lengthwise-measured')?.shadowRoot.querySelector('.scroll');
+      return table && table.scrollWidth <= table.clientWidth;
+    });
   }
 });
 

@@ -177,6 +177,88 @@ test('numbers out of range are said and brought into it; an error goes with what
   await page.waitFor(() => window.deep('lengthwise-settings [role=alert]').textContent === '');
 });
 
+test('a text of the visitor that is too short for the settings is named, and no encoding is blamed', options, async (t) => {
+  const page = await opened(t, '#encodings=alibi,nope&length=128&reach=16&steps=20&start=0');
+  await page.evaluate(() => {
+    window.deep('lengthwise-settings textarea').value = 'abcdefgh '.repeat(2240);
+    window.deepAll('lengthwise-settings .row button')[0].click();
+  });
+  const state = () => page.evaluate(() => ({
+    alert: window.deep('lengthwise-settings [role=alert]').textContent, status: window.deep('.controls [role=status]').textContent, disabled: window.deep('[data-action=start]').disabled }));
+  const set = (key, i) => page.evaluate(async (name, at) => {
+    window.deepAll(`lengthwise-settings input[name=${name}]`)[at].click();
+    await window.deep('lengthwise-experiment').updateComplete;
+    await window.deep('lengthwise-settings').updateComplete;
+  }, key, i);
+  await page.waitFor(() => window.deep('[data-action=start]').disabled);
+  const short = await state();
+  assert.match(short.alert, /20,160 bytes.*at least 20,481/);
+  assert.equal(short.status, short.alert);
+  await set('reach', 1);
+  assert.deepEqual(await state(), { alert: '', status: 'Ready.', disabled: false });
+  await set('reach', 2);
+  assert.deepEqual(await state(), short);
+  await set('task', 1);
+  assert.equal(await page.evaluate(() => window.deep('[data-action=start]').disabled), false);
+});
+
+test('what stands on the page follows its language; words of the engine stay English and say so', options, async (t) => {
+  const page = await opened(t, '#encodings=nope,foo&start=0');
+  await page.evaluate(() => {
+    const steps = window.deep('lengthwise-settings input[type=number]');
+    steps.value = '0';
+    steps.dispatchEvent(new Event('change'));
+    window.deep('lengthwise-settings textarea').value = 'too short';
+    window.deepAll('lengthwise-settings .row button')[0].click();
+  });
+  const type = (mix) => page.evaluate(async (value) => {
+    window.deep('lengthwise-encodings input').value = value;
+    window.deep('lengthwise-encodings form').requestSubmit();
+    await window.deep('lengthwise-encodings').updateComplete;
+  }, mix);
+  await type('bar');
+  await page.evaluate(() => window.deep('button[lang=zh]').click());
+  await page.waitFor(() => window.deep('lengthwise-encodings h3').textContent === '位置编码');
+  const said = [...await text(page, 'lengthwise-encodings .error'), ...await text(page, 'lengthwise-settings [role]')].filter(Boolean);
+  assert.deepEqual(said, ['不运行 foo：没有名为 foo 的编码。', '没有名为 bar 的编码。', '你的文本有 9 字节；按当前设置，至少需要 20,000 字节。', '取 1 至 100,000 的整数。']);
+  await type('rope:base=-1');
+  assert.match((await text(page, '#wrong [lang=en]'))[0], /base/);
+  await page.evaluate(() => window.deepAll('lengthwise-encodings button.info')[2].click());
+  await page.waitFor(() => window.deep('#about').matches(':popover-open'));
+  assert.match((await text(page, '#about dd'))[0], /^旋转：/);
+});
+
+test('what is told about an encoding takes the focus, gives it back, and scrolls on a low screen', options, async (t) => {
+  const page = await opened(t, '#start=0');
+  const focus = () => page.evaluate(() => window.deep('lengthwise-encodings').shadowRoot.activeElement?.className);
+  await page.raw.setViewport({ width: 683, height: 330 });
+  await page.evaluate(() => window.deepAll('lengthwise-encodings button.info')[2].focus());
+  for (const close of ['Escape', 'Enter']) {
+    await page.raw.keyboard.press('Enter');
+    await page.waitFor(() => window.deep('#about').matches(':popover-open') && window.deep('#about').style.top);
+    assert.equal(await focus(), 'close');
+    assert.ok(await page.evaluate(() => {
+      const about = window.deep('#about'), { top, bottom } = about.getBoundingClientRect();
+      return top >= 0 && bottom <= innerHeight && about.scrollHeight > about.clientHeight;
+    }));
+    await page.raw.keyboard.press(close);
+    await page.waitFor(() => window.deep('lengthwise-encodings').shadowRoot.activeElement === window.deepAll('lengthwise-encodings button.info')[2]);
+  }
+});
+
+test('who leaves while it trains finds what was measured', options, async (t) => {
+  const page = await opened(t, endless);
+  await press(page, 'start');
+  await page.waitFor(() => window.deep('lengthwise-experiment').lab.runs[0].step > 2, { timeout: 120_000 });
+  const before = await page.evaluate(() => window.deep('lengthwise-experiment').lab.runs[0].losses.slice(0, 3));
+  await page.raw.reload();
+  await arrive(page);
+  await page.waitFor(() => window.deep('lengthwise-experiment').state === 'cancelled');
+  const runs = await page.evaluate(() => window.deep('lengthwise-experiment').lab.runs.map(({ state, losses }) => ({ state, losses: losses.slice(0, 3) })));
+  assert.deepEqual(runs.map(({ state }) => state), ['cancelled', 'cancelled']);
+  assert.deepEqual(runs[0].losses, before);
+});
+
 test('a chart as a file has a title, names of its axes, and cuts nothing', options, async (t) => {
   const page = await opened(t, brief.replace('copy', 'recall').replace('alibi', 'learned_frequency'));
   await done(page);
