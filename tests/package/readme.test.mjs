@@ -40,7 +40,7 @@ test('the files that documents name are there', () => {
 
 test('the tables of stretched models hold the recorded numbers', () => {
   const text = documents.map(read).join('\n');
-  for (const kind of ['text', 'copy', 'fine-tune']) {
+  for (const kind of ['text', 'copy', 'recall', 'fine-tune']) {
     const { task, encodings } = JSON.parse(read(`tests/bench/results/stretch-${kind}.json`));
     const cell = ({ perplexity, accuracy }) => {
       const { mean, sd } = task === 'text' ? perplexity : accuracy, [factor, digits] = task === 'text' ? [1, 2] : [100, 1];
