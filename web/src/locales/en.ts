@@ -61,8 +61,8 @@ export const en = {
   protocolTest: {
     text: 'Test: unseen documents cut into whole sequences of each length, every position counted, no sliding window.',
     own: 'Test: the last tenth of your own text, unseen in training, cut into whole sequences of each length, every position counted, no sliding window.',
-    copy: 'Test: fresh random strings of each length; only the repeated half is scored.',
-    recall: 'Test: fresh random sequences of each length; only the answers are scored.',
+    copy: 'Test: fresh random strings of each length; only the repeated half is scored; guessing gives 3 %.',
+    recall: 'Test: fresh random sequences of each length; only the answers are scored; guessing gives 6 %, knowing which values are left but not whose they are 42 % (from 32 tokens on).',
   },
   fineTuneToo: (steps: number) => `With ${steps} steps of fine-tuning too`,
   fineTuned: (length: number) => ` @: steps of fine-tuning before the test, on as many tokens each, in sequences of ${length}.`,
