@@ -103,20 +103,13 @@ export interface NativeRun {
   setText(train: number, trainBytes: number, test: number, testBytes: number): string;
   train(steps: number): string;
   losses(): number;
-  lossCount(): number;
   /** Another run, which begins with these weights under another encoding; null, and `lastError`, if it cannot be put on them. */
   withEncoding(encoding: string, run: RunRequest): NativeRun | null;
   test(length: number, tokens: number): string;
   testInfo(): string;
   testByPosition(): number;
   testByPositionCount(): number;
-  trainInfo(): string;
-  describe(): string;
-  parameters(): number;
   parameterCount(): number;
-  trainState(): number;
-  trainStateBytes(): number;
-  trainStateChanged(): void;
   delete(): void;
 }
 

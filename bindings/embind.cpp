@@ -284,7 +284,6 @@ class TrainingRun {
   }
   std::string train(double steps) { return run_->train(int(steps)).text; }
   double losses() { return address_of(run_->losses().data()); }
-  double loss_count() { return double(run_->losses().size()); }
   TrainingRun* with_encoding(std::string encoding, RunRequest request) {
     auto run = std::make_unique<TrainingRun>();
     RunConfig config;
@@ -308,18 +307,7 @@ class TrainingRun {
   }
   double by_position() { return address_of(result_.by_position.data()); }
   double by_position_count() { return double(result_.by_position.size()); }
-  std::string train_info() { return ::train_info(run_->trainer().info()); }
-  std::string describe() {
-    Json json;
-    json.open('{').field("step", double(run_->trainer().info().step));
-    write_model(json, run_->model());
-    return json.close('}').text();
-  }
-  double parameters() { return address_of(run_->model().parameters()); }
   double parameter_count() { return double(run_->model().parameter_count()); }
-  double train_state() { return run_->trainer().save(), address_of(run_->trainer().state()); }
-  double train_state_bytes() { return double(run_->trainer().state_bytes()); }
-  void train_state_changed() { run_->model().parameters_changed(), run_->trainer().restore(); }
 
  private:
   std::unique_ptr<Run> run_;
@@ -366,12 +354,9 @@ void describe_models() {
   class_<TrainingRun>("Run")
       .class_function("make", &TrainingRun::make, allow_raw_pointers())
       .function("setText", &TrainingRun::set_text).function("train", &TrainingRun::train).function("losses", &TrainingRun::losses)
-      .function("lossCount", &TrainingRun::loss_count).function("withEncoding", &TrainingRun::with_encoding, allow_raw_pointers()).function("test", &TrainingRun::test).function("testInfo", &TrainingRun::test_info)
+      .function("withEncoding", &TrainingRun::with_encoding, allow_raw_pointers()).function("test", &TrainingRun::test).function("testInfo", &TrainingRun::test_info)
       .function("testByPosition", &TrainingRun::by_position).function("testByPositionCount", &TrainingRun::by_position_count)
-      .function("trainInfo", &TrainingRun::train_info).function("describe", &TrainingRun::describe)
-      .function("parameters", &TrainingRun::parameters).function("parameterCount", &TrainingRun::parameter_count)
-      .function("trainState", &TrainingRun::train_state).function("trainStateBytes", &TrainingRun::train_state_bytes)
-      .function("trainStateChanged", &TrainingRun::train_state_changed);
+      .function("parameterCount", &TrainingRun::parameter_count);
 }
 
 }  // namespace

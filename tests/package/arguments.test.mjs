@@ -89,12 +89,14 @@ const CALLS = [
   ['save(options)', (bad) => model.save(bad), /save options/, ['undefined', '{}']],
   ['save(metadata)', (bad) => model.save({ metadata: bad }), /metadata/, ['undefined', '{}']],
   ['experiment(options)', (bad) => experiment(bad).finished, /experiment options|encodings|text/],
-  ...['model', 'training'].map((key) => [`experiment(${key})`, (bad) => experiment({ ...tiny, [key]: bad }).finished, new RegExp(`^${key}`), ['undefined', '{}']]),
+  ...['model', 'training', 'fineTuning'].map((key) => [`experiment(${key})`, (bad) => experiment({ ...tiny, [key]: bad }).finished, new RegExp(`^${key}`), ['undefined', '{}']]),
   ...['encodings', 'testLengths', 'signal', 'onProgress', 'createWorker'].map((key) =>
     [`experiment(${key})`, (bad) => experiment({ ...tiny, [key]: bad }).finished, new RegExp(key), key === 'encodings' ? [] : ['undefined']]),
   ['experiment(text)', (bad) => experiment({ ...tiny, task: 'text', text: bad }).finished, /text/],
   ['experiment(text.train)', (bad) => experiment({ ...tiny, task: 'text', text: { train: bad, test: 'some words to test' } }).finished, /text/],
   ['experiment(workers)', (bad) => experiment({ ...tiny, workers: bad }).finished, /workers/, ['undefined', '5']],
+  ['phases(spec)', (bad) => lengthwise.phases(bad), /^spec/, ['x']],
+  ['importEncoding(module)', (bad) => lengthwise.importEncoding(bad), /encoding/],
   ['splitText(text)', (bad) => splitText(bad), /text/],
   ['splitText(options)', (bad) => splitText('a text', bad), /split options/, ['undefined', '{}']],
   ...[bytes, pieces].flatMap((tokenizer) => [
