@@ -101,8 +101,12 @@ test('an encoding of the visitor: written, trained beside others, looked at, kep
   assert.equal((await entry('lengthwise-picture')).length, 2);
   await page.waitFor(() => document.querySelector('lengthwise-docs').shadowRoot.querySelector('lengthwise-entry').shadowRoot.querySelector('lengthwise-audit').shadowRoot.textContent.includes('Unique'));
   await page.waitFor(() => !/Measuring|allowed:/.test(document.querySelector('lengthwise-docs').shadowRoot.querySelector('lengthwise-entry').shadowRoot.querySelector('lengthwise-audit').shadowRoot.textContent));
-  await page.goto(`${own.address}#encodings=alibi,steps&start=0`);
+  // What does not fit any more costs nothing else, and is not lost.
+  await page.evaluate(() => { localStorage.setItem('lengthwise-own:broken', 'export default {'); });
+  await page.goto(`${own.address}?again#encodings=alibi,steps&start=0`);
   await arrive(page);
+  await page.waitFor(() => window.deepAll('lengthwise-own-encoding li code').map((e) => e.textContent).join() === 'steps');
+  assert.deepEqual(await page.evaluate(() => Object.keys(localStorage).filter((key) => key.startsWith('lengthwise-own:')).sort()), ['lengthwise-own:broken', 'lengthwise-own:steps']);
   await page.evaluate(() => window.deep('lengthwise-own-encoding [aria-label^=Remove]').click());
   await page.waitFor(() => window.deep('lengthwise-experiment').settings.encodings.join() === 'alibi');
   await page.waitFor(() => window.deepAll('lengthwise-own-encoding li').length === 0);

@@ -85,7 +85,8 @@ export class EncodingPicker extends Localised {
   // What is put on a trained model might be fine-tuned too, and beside it what the model was trained with.
   private get untried(): string[] {
     const put = this.chosen.filter((spec) => spec.includes('>') && !fineTuned(spec) && !this.fault(spec));
-    const specs = put.flatMap((spec) => [spec, spec.replace(/>.*/, (_) => `>${spec.split('>')[0]}`)]).map((spec) => `${spec}@${usualSteps}`);
+    const itself = (trained: string) => `${trained}>${trained}`;
+    const specs = put.flatMap((spec) => [spec, itself(spec.split('>')[0]!)]).map((spec) => `${spec}@${usualSteps}`);
     return put.every((spec) => this.chosen.some((other) => fineTuned(other) && untuned(other) === spec)) ? [] : [...new Set(specs)].filter((spec) => !this.chosen.includes(spec));
   }
 

@@ -2,7 +2,7 @@
 // a link must not bring code along.
 import { importEncoding, type Lengthwise } from 'lengthwise';
 
-const key = 'lengthwise-own';
+const prefix = 'lengthwise-own:'; // in localStorage each has a place of its own: what does not fit any more, or another tab wrote, stays
 const modules = new Map<string, string>(); // by name
 
 export const example = `export default {
@@ -26,23 +26,19 @@ export async function addOwn(lengthwise: Lengthwise, code: string): Promise<stri
   const definition = await importEncoding(code);
   const name = lengthwise.register(definition, { replace: modules.has(definition.name) });
   modules.set(name, code);
-  keep();
+  try { localStorage.setItem(prefix + name, code); } catch { /* forbidden or full: then it stays until the page is left */ }
   return name;
 }
 
 export function removeOwn(lengthwise: Lengthwise, name: string): void {
   lengthwise.unregister(name);
   modules.delete(name);
-  keep();
+  try { localStorage.removeItem(prefix + name); } catch { /* as above */ }
 }
 
-/** Registers what was written in earlier visits; what does not fit any more is left where it is kept. */
+/** Registers what was written in earlier visits. */
 export async function restoreOwn(lengthwise: Lengthwise): Promise<void> {
-  let kept: unknown;
-  try { kept = JSON.parse(localStorage.getItem(key) ?? '[]'); } catch { return; }
-  for (const code of Array.isArray(kept) ? kept : []) await addOwn(lengthwise, String(code)).catch(() => {});
-}
-
-function keep(): void {
-  try { localStorage.setItem(key, JSON.stringify([...modules.values()])); } catch { /* forbidden or full: then it stays until the page is left */ }
+  let kept: string[];
+  try { kept = Object.entries(localStorage).filter(([key]) => key.startsWith(prefix)).map(([, code]) => String(code)); } catch { return; }
+  for (const code of kept) await addOwn(lengthwise, code).catch(() => {});
 }
