@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 
 #include "json.h"
 #include "model/sampling.h"
@@ -105,7 +106,8 @@ class Encoder {
     for (int h = 0; h < stack_.shape().heads; h++)
       for (int i = 0; i < int(queries); i++, row += int(keys)) {
         const int query = int(offset) + i, held = plan_.bias.table.empty() ? 0 : plan_.bias.triangular ? std::min(int(keys), query + 1) : int(keys);
-        std::fill(std::copy_n(plan_.bias.row(h, query), held, row), row + int(keys), 0.f);
+        std::copy_n(plan_.bias.row(h, query), held, row);
+        std::memset(row + held, 0, size_t(int(keys) - held) * sizeof(float));
       }
   }
   void pattern(double out, double queries, double keys, double offset) {
