@@ -84,7 +84,7 @@ void decoding(int T, int H, int D) {
 int main() {
   for (int T : {64, 128, 256}) training("plain", T, 4, 16, nothing);
   training("rotation", 64, 4, 16, rotation), training("bias", 64, 4, 16, bias), training("scale", 64, 4, 16, scale);
-  training("plain", 128, 4, 32, nothing);
+  training("plain", 128, 4, 32, nothing), training("plain", 256, 8, 64, nothing);
   training("plain", 1024, 8, 64, nothing), training("rotation", 1024, 8, 64, rotation), training("bias", 1024, 8, 64, bias);
   training("window 128", 1024, 8, 64, window), training("dilated 128 · 8", 1024, 8, 64, dilated);
   training("every other", 1024, 8, 64, every_other);
