@@ -11,7 +11,7 @@ namespace {
 
 using namespace attention_detail;
 
-constexpr int block_rows = 32, tile_keys = 64;
+constexpr int block_rows = 32;
 
 struct Job {
   const AttentionInput& in;

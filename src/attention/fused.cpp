@@ -13,7 +13,7 @@ namespace {
 
 using namespace attention_detail;
 
-constexpr int tile_keys = 192, block_rows = 64, large_block_rows = 512;
+constexpr int block_rows = 64, large_block_rows = 512;
 constexpr int packed_floats = 1 << 19;  // of keys and values at once: 2 MB, part of the second cache
 constexpr int direct_queries = 3;  // so few queries read keys and values where they lie
 

@@ -10,6 +10,7 @@
 namespace lw::attention_detail {
 
 constexpr int panel = 8;
+constexpr int tile_keys = 192;  // at once; a tile costs each row its interval, its maximum, a call of each product
 constexpr int round_up(int n, int unit) { return (n + unit - 1) / unit * unit; }
 constexpr int padded(int head_dim) { return round_up(head_dim, 4); }
 
