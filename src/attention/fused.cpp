@@ -14,7 +14,7 @@ namespace {
 using namespace attention_detail;
 
 constexpr int block_rows = 64, large_block_rows = 512;
-constexpr int packed_floats = 1 << 19;  // of keys and values at once: 2 MB, part of the second cache
+constexpr int packed_floats = 1 << 19;  // of keys and values at once, but whole tiles: 2 MB, part of the second cache
 constexpr int direct_queries = 3;  // so few queries read keys and values where they lie
 
 struct Running { float max, sum; };  // of one row's softmax
@@ -166,7 +166,7 @@ bool attention(const AttentionInput& in, const Plan& plan, Contents contents, fl
   const bool few = in.queries <= direct_queries && (in.keys_rotated || plan.rotation.pairs == 0);
   const int s_stride = few || !contents.empty() ? T : tile_keys;
   // Content terms want whole rows.
-  const int most = contents.empty() ? std::max(packed_floats / (zones * D + W) / tile_keys, 1) * tile_keys : T;
+  const int most = contents.empty() ? round_up(packed_floats / (zones * D + W), tile_keys) : T;
   const int at_once = few ? 0 : std::min(T, most), rows = few ? 1 : in.keys > at_once ? large_block_rows : block_rows;
   // A content term works on one row at a time, in memory of its own: one thread.
   const bool shared = contents.empty() && worth_sharing <= double(in.heads) * in.queries * in.keys * D;

@@ -63,7 +63,7 @@ TEST_CASE("fused attention equals the reference for every door, length and head 
   int choice = 0;
   std::vector<int> lengths;
   for (int T = 1; T <= 70; T += T < 12 ? 1 : 3) lengths.push_back(T);
-  for (int T : {127, 130, 257}) lengths.push_back(T);
+  for (int T : {130, 191, 193, 390}) lengths.push_back(T);
   for (int T : lengths)
     for (int D : {1, 2, 3, 4, 5, 8, 16, 33, 64}) {
       const int heads = 1 + choice % 4, kv_heads = heads == 4 ? 2 : choice % 3 ? heads : 1;
@@ -80,7 +80,7 @@ TEST_CASE("fused attention equals the reference for every door, length and head 
 TEST_CASE("rectangles: few queries, offsets, more queries than keys") {
   int choice = 0;
   for (int queries : {1, 2, 3, 4, 5, 31, 66})
-    for (int keys : {1, 2, 7, 9, 64, 65, 130})
+    for (int keys : {1, 2, 7, 9, 65, 192, 193})
       for (int D : {1, 6, 16}) {
         AttentionCase c(queries, keys, std::max(0, keys - queries), 2, 1, D, choice % 4 != 0, choice);
         REQUIRE(open_doors(c, choice * 7, true));
@@ -100,7 +100,7 @@ TEST_CASE("rectangles: few queries, offsets, more queries than keys") {
 TEST_CASE("content terms see whole rows and read normalised weights") {
   int choice = 0;
   for (int queries : {1, 3, 17, 70})
-    for (int extra : {0, 1, 66})
+    for (int extra : {0, 1, 131})
       for (int D : {1, 5, 16}) {
         AttentionCase c(queries, queries + extra, extra, 2, 2, D, choice % 2 == 0, choice);
         REQUIRE(open_doors(c, choice * 11));
@@ -116,7 +116,7 @@ TEST_CASE("content terms see whole rows and read normalised weights") {
 
 TEST_CASE("the future does not leak, not even as NaN or infinity") {
   for (int choice : {0, 5, 31, 42, 55})
-    for (int T : {5, 64, 67, 131}) {
+    for (int T : {5, 67, 195}) {
       AttentionCase c(T, T, 0, 2, 2, 8, true, 3);
       REQUIRE(open_doors(c, choice));
       auto before = run(c, false);
@@ -136,7 +136,7 @@ TEST_CASE("the future does not leak, not even as NaN or infinity") {
 TEST_CASE("keys that are too many to be packed at once: part by part, with every door, in bounded memory") {
   for (int choice : {0, 1, 2, 3, 4, 7, 13, 79, 103, 107})
     for (bool causal : {true, false}) {
-      AttentionCase c(300, 330, 30, 2, 1, 1024, causal, 500 + choice);  // 256 keys of 1024 fit
+      AttentionCase c(100, 430, 330, 2, 1, 1024, causal, 500 + choice);  // 384 keys of 1024 fit
       REQUIRE(open_doors(c, choice));
       auto fast = run(c, false), plain = run(c, true);
       CAPTURE(choice);

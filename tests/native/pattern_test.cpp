@@ -61,7 +61,7 @@ std::vector<int> some_tokens(int count) {
 TEST_CASE("attention under every pattern: the reference's outputs, and all of what −∞ outside gives") {
   for (auto& spec : patterns())
     for (bool causal : {true, false})
-      for (int T : {1, 7, 64, 67, 150}) {
+      for (int T : {1, 7, 67, 210}) {
         CAPTURE(spec); CAPTURE(causal); CAPTURE(T);
         const int D = 6;
         AttentionCase c(T, T, 0, 2, 1, D, causal, 4), masked(T, T, 0, 2, 1, D, false, 4);
