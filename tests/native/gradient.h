@@ -6,9 +6,9 @@
 
 #include <doctest/doctest.h>
 
-// analytic[n] against (loss(p + h) − loss(p − h)) / 2h for each of p[n], or one of `every`, which is put back afterwards. The loss should be
-// summed in double. h is 2⁻⁷ scaled to p's size: large enough for the rounding of the float kernels inside, and the
-// error of the difference itself, O(h²), is removed by a second difference with h/2 (Richardson). An error is measured
+// analytic[n] against (loss(p + h) − loss(p − h)) / 2h for each of p[n], or one of `every`, which is put back afterwards. The
+// loss should be summed in double. h is 2⁻⁷ scaled to p's size: large enough for the rounding of the float kernels inside,
+// and the error of the difference itself, O(h²), is removed by a second difference with h/2 (Richardson). An error is measured
 // against max(|gradient|, the mean |gradient| of the entries that have one, floor), so that small entries of a gradient do
 // not need impossible digits, however many rows of a table are not used.
 inline void check_gradient(const char* name, size_t n, float* p, const float* analytic, const std::function<double()>& loss,
