@@ -127,6 +127,11 @@ void four_rows(const Job& job, int h, int i, int n, int count, Interval tile, co
           spread<4>(job.ds, job.s_stride, zone_q, W, a, b, dk);
           spread<4>(job.s, job.s_stride, dout, W, a, b, dv);
         },
+        [&](int a) {
+          corner<false>(job.ds, job.s_stride, keys, W, a, dq);
+          corner<true>(job.ds, job.s_stride, zone_q, W, a, dk);
+          corner<true>(job.s, job.s_stride, dout, W, a, dv);
+        },
         [&](int r, int a, int b) {
           mix<1>(job.ds + r * job.s_stride, 0, keys, W, a, b, dq + r * W);
           spread<1>(job.ds + r * job.s_stride, 0, zone_q + r * W, W, a, b, dk);
@@ -180,12 +185,12 @@ void pack_head(const Job& job, int kv) {
   const AttentionInput& in = job.in;
   const int D = in.head_dim, T = in.keys;
   pack_rows(in.value(kv, 0), in.v_stride, T, D, 1, job.keys);
-  pack_panels(job.keys, T, D, job.value_panels);
+  pack_panels(job.keys, job.W, T, D, job.value_panels);
   for (int zone = 0; zone < job.plan.zone_count(); zone++) {
     float* keys = job.keys + zone * job.rows_size;
     pack_rows(in.key(kv, 0), in.k_stride, T, D, 1, keys);
     rotate(job.plan.zone_rotation(zone), Side::key, keys, job.W, T, 1, D, 0, false);
-    pack_panels(keys, T, D, job.key_panels + zone * job.panels_size);
+    pack_panels(keys, job.W, T, D, job.key_panels + zone * job.panels_size);
     clear(job.dk + zone * job.rows_size, size_t(T) * job.W);
   }
   clear(job.dv, size_t(T) * job.W);

@@ -95,6 +95,7 @@ void four_rows(const Job& job, int h, int r, int n, int count, Interval tile, in
   const float* values = job.values + ptrdiff_t(tile.first - first) * W;
   each_cell(rows.parts, count, tile.last - tile.first,
             [&](int a, int b) { mix<4>(job.s, job.s_stride, values, W, a, b, acc); },
+            [&](int a) { corner<false>(job.s, job.s_stride, values, W, a, acc); },
             [&](int i, int a, int b) { mix<1>(job.s + i * job.s_stride, 0, values, W, a, b, acc + i * W); });
 }
 
@@ -132,9 +133,12 @@ void pack(const Job& job, int kv, Interval keys) {
   for (int t = keys.first; t < keys.last; t += tile_keys) {
     const int count = std::min(tile_keys, keys.last - t);
     for (int zone = 0; zone < job.plan.zone_count(); zone++) {
-      pack_rows(in.key(kv, t), in.k_stride, count, in.head_dim, 1, job.turned);
-      if (!in.keys_rotated) rotate(job.plan.zone_rotation(zone), Side::key, job.turned, job.W, count, 1, in.head_dim, t, false);
-      pack_panels(job.turned, count, in.head_dim, job.panels + zone * job.zone_keys + ptrdiff_t(t - keys.first) * in.head_dim);
+      const Rotation& rotation = job.plan.zone_rotation(zone);
+      const bool turns = !in.keys_rotated && rotation.pairs > 0, copied = turns || job.W > in.head_dim;
+      if (copied) pack_rows(in.key(kv, t), in.k_stride, count, in.head_dim, 1, job.turned);
+      if (turns) rotate(rotation, Side::key, job.turned, job.W, count, 1, in.head_dim, t, false);
+      pack_panels(copied ? job.turned : in.key(kv, t), copied ? job.W : in.k_stride, count, in.head_dim,
+                  job.panels + zone * job.zone_keys + ptrdiff_t(t - keys.first) * in.head_dim);
     }
   }
 }

@@ -48,16 +48,15 @@ inline void pack_rows(const float* x, ptrdiff_t stride, int count, int D, float 
   }
 }
 
-// panels [⌈count / 8⌉][D][8] from rows [count][W]; missing rows are zero.
-inline void pack_panels(const float* rows, int count, int D, float* panels) {
-  const int W = padded(D);
+// panels [⌈count / 8⌉][D][8] from rows, `stride` apart, of D numbers, or of W where D is not a multiple of 4; missing rows are zero.
+inline void pack_panels(const float* rows, ptrdiff_t stride, int count, int D, float* panels) {
   const f32x4 none = simd::zero();
   for (int t = 0; t < count; t += 4) {
     float* out = panels + ptrdiff_t(t / panel) * panel * D + t % panel;
     for (int d = 0; d < D; d += 4) {
-      const float* x = rows + ptrdiff_t(t) * W + d;
-      f32x4 column[4] = {simd::load(x), t + 1 < count ? simd::load(x + W) : none, t + 2 < count ? simd::load(x + 2 * W) : none,
-                         t + 3 < count ? simd::load(x + 3 * W) : none};
+      const float* x = rows + t * stride + d;
+      f32x4 column[4] = {simd::load(x), t + 1 < count ? simd::load(x + stride) : none,
+                         t + 2 < count ? simd::load(x + 2 * stride) : none, t + 3 < count ? simd::load(x + 3 * stride) : none};
       simd::transpose(column[0], column[1], column[2], column[3]);
       for (int n = 0; n < 4 && d + n < D; n++) simd::store(out + (d + n) * panel, column[n]);
     }
@@ -146,75 +145,98 @@ inline void raw_scores(const Plan& plan, const Rows& rows, const Operands& in, f
   }
 }
 
-// y[r][0 … 4V) += Σ_{a ≤ j < b} w[r][j] · x[j][0 … 4V), R rows, V vectors.
+// y[r] += Σ_{a ≤ j < b} w[r][j] · x[j] for R rows of W numbers, V vectors of each at a time, from d on. Returns where it stopped.
 template <int R, int V>
-[[gnu::noinline]] void mix_columns(const float* w, ptrdiff_t w_stride, const float* x, ptrdiff_t x_stride, int a, int b, float* y,
-                                 ptrdiff_t y_stride) {
-  f32x4 sum[R][V];
-  for (int r = 0; r < R; r++)
-    for (int v = 0; v < V; v++) sum[r][v] = simd::load(y + r * y_stride + 4 * v);
-  x += a * x_stride;
-  for (int j = a; j < b; j++, x += x_stride) {
-    f32x4 row[V];
-    for (int v = 0; v < V; v++) row[v] = simd::load(x + 4 * v);
-    for (int r = 0; r < R; r++) {
-      const f32x4 weight = simd::load_splat(w + r * w_stride + j);
-      for (int v = 0; v < V; v++) sum[r][v] = simd::madd(weight, row[v], sum[r][v]);
+[[gnu::noinline]] int mix_columns(const float* w, ptrdiff_t w_stride, const float* x, int W, int a, int b, float* y, int d) {
+  for (; d + 4 * V <= W; d += 4 * V) {
+    f32x4 sum[R][V];
+    for (int r = 0; r < R; r++)
+      for (int v = 0; v < V; v++) sum[r][v] = simd::load(y + r * W + d + 4 * v);
+    const float* at = x + ptrdiff_t(a) * W + d;
+    for (int j = a; j < b; j++, at += W) {
+      f32x4 row[V];
+      for (int v = 0; v < V; v++) row[v] = simd::load(at + 4 * v);
+      for (int r = 0; r < R; r++) {
+        const f32x4 weight = simd::load_splat(w + r * w_stride + j);
+        for (int v = 0; v < V; v++) sum[r][v] = simd::madd(weight, row[v], sum[r][v]);
+      }
     }
+    for (int r = 0; r < R; r++)
+      for (int v = 0; v < V; v++) simd::store(y + r * W + d + 4 * v, sum[r][v]);
   }
-  for (int r = 0; r < R; r++)
-    for (int v = 0; v < V; v++) simd::store(y + r * y_stride + 4 * v, sum[r][v]);
+  return d;
 }
 // y [R][W] += Σ_{a ≤ j < b} w[r][j] · x[j][W]
 template <int R>
 void mix(const float* w, ptrdiff_t w_stride, const float* x, int W, int a, int b, float* y) {
-  int d = 0;
-  if constexpr (R == 1)
-    for (; d + 16 <= W; d += 16) mix_columns<R, 4>(w, w_stride, x + d, W, a, b, y + d, W);
-  for (; d + 8 <= W; d += 8) mix_columns<R, 2>(w, w_stride, x + d, W, a, b, y + d, W);
-  for (; d < W; d += 4) mix_columns<R, 1>(w, w_stride, x + d, W, a, b, y + d, W);
+  const int d = mix_columns<R, 2>(w, w_stride, x, W, a, b, y, 0);
+  if (d < W) mix_columns<R, 1>(w, w_stride, x, W, a, b, y, d);
 }
 
-// y[j][0 … 4V) += Σ_{r < R} w[r][j] · x[r][0 … 4V) for a ≤ j < b.
+// y[j] += Σ_{r < R} w[r][j] · x[r] for a ≤ j < b, as above.
 template <int R, int V>
-[[gnu::noinline]] void spread_columns(const float* w, ptrdiff_t w_stride, const float* x, int W, int a, int b, float* y) {
-  f32x4 row[R][V];
-  for (int r = 0; r < R; r++)
-    for (int v = 0; v < V; v++) row[r][v] = simd::load(x + r * W + 4 * v);
-  y += ptrdiff_t(a) * W;
-  for (int j = a; j < b; j++, y += W) {
-    f32x4 sum[V];
-    for (int v = 0; v < V; v++) sum[v] = simd::load(y + 4 * v);
-    for (int r = 0; r < R; r++) {
-      const f32x4 weight = simd::load_splat(w + r * w_stride + j);
-      for (int v = 0; v < V; v++) sum[v] = simd::madd(weight, row[r][v], sum[v]);
+[[gnu::noinline]] int spread_columns(const float* w, ptrdiff_t w_stride, const float* x, int W, int a, int b, float* y, int d) {
+  for (; d + 4 * V <= W; d += 4 * V) {
+    f32x4 row[R][V];
+    for (int r = 0; r < R; r++)
+      for (int v = 0; v < V; v++) row[r][v] = simd::load(x + r * W + d + 4 * v);
+    float* at = y + ptrdiff_t(a) * W + d;
+    for (int j = a; j < b; j++, at += W) {
+      f32x4 sum[V];
+      for (int v = 0; v < V; v++) sum[v] = simd::load(at + 4 * v);
+      for (int r = 0; r < R; r++) {
+        const f32x4 weight = simd::load_splat(w + r * w_stride + j);
+        for (int v = 0; v < V; v++) sum[v] = simd::madd(weight, row[r][v], sum[v]);
+      }
+      for (int v = 0; v < V; v++) simd::store(at + 4 * v, sum[v]);
     }
-    for (int v = 0; v < V; v++) simd::store(y + 4 * v, sum[v]);
   }
+  return d;
 }
 // y[j][W] += Σ_{r < R} w[r][j] · x[r][W]
 template <int R>
 void spread(const float* w, ptrdiff_t w_stride, const float* x, int W, int a, int b, float* y) {
-  int d = 0;
-  for (; d + 8 <= W; d += 8) spread_columns<R, 2>(w, w_stride, x + d, W, a, b, y + d);
-  for (; d < W; d += 4) spread_columns<R, 1>(w, w_stride, x + d, W, a, b, y + d);
+  const int d = spread_columns<R, 2>(w, w_stride, x, W, a, b, y, 0);
+  if (d < W) spread_columns<R, 1>(w, w_stride, x, W, a, b, y, d);
 }
 
-// Splits what the rows see: four(a, b) for the keys that all four rows see, one(r, a, b) for the rest. Nothing that a row
-// does not see is ever multiplied, so not even a NaN leaks through a weight of zero.
-template <class Four, class One>
-void each_cell(const Part* parts, int count, int width, Four four, One one) {
+// The corner of a causal mask, where row r of four sees the keys a … a + r − 1: mix (or spread) of these.
+template <bool spreads>
+[[gnu::noinline]] void corner(const float* w, ptrdiff_t w_stride, const float* x, int W, int a, float* y) {
+  f32x4 weight[3][3];  // of row r + 1 and key a + j, j ≤ r
+  for (int r = 0; r < 3; r++)
+    for (int j = 0; j <= r; j++) weight[r][j] = simd::load_splat(w + (r + 1) * w_stride + a + j);
+  const float* from = x + ptrdiff_t(spreads ? 1 : a) * W;
+  float* to = y + ptrdiff_t(spreads ? a : 1) * W;
+  for (int d = 0; d < W; d += 4) {
+    f32x4 row[3];
+    for (int i = 0; i < 3; i++) row[i] = simd::load(from + i * W + d);
+    for (int o = 0; o < 3; o++) {
+      f32x4 sum = simd::load(to + o * W + d);
+      for (int i = spreads ? o : 0; i <= (spreads ? 2 : o); i++) sum = simd::madd(spreads ? weight[i][o] : weight[o][i], row[i], sum);
+      simd::store(to + o * W + d, sum);
+    }
+  }
+}
+
+// Splits what the rows see: four(a, b) for the keys that all four rows see, corner(a) for that of a causal mask, one(r, a, b)
+// for the rest. Nothing that a row does not see is ever multiplied, so not even a NaN leaks through a weight of zero.
+template <class Four, class Corner, class One>
+void each_cell(const Part* parts, int count, int width, Four four, Corner corner, One one) {
   Interval common{0, count == 4 ? width : 0};
   for (int r = 0; r < count; r++) {
     const Interval all = parts[r].hull();
     common = {std::max(common.first, all.first), parts[r].single() ? std::min(common.last, all.last) : 0};
   }
-  if (common.first < common.last) four(common.first, common.last);
+  bool stairs = common.first < common.last;
+  if (stairs) four(common.first, common.last);
   else common = {width, width};
+  for (int r = 0; r < count; r++) stairs = stairs && parts[r].hull().last == common.last + r;
+  if (stairs) corner(common.last);
   for (int r = 0; r < count; r++)
     parts[r].each([&](int a, int b) {
       if (a < std::min(b, common.first)) one(r, a, std::min(b, common.first));
-      if (std::max(a, common.last) < b) one(r, std::max(a, common.last), b);
+      if (!stairs && std::max(a, common.last) < b) one(r, std::max(a, common.last), b);
     });
 }
 

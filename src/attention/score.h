@@ -116,9 +116,12 @@ inline f32x4 scaled(f32x4 t, f32x4 scale, const float* hiding, int j) {
 
 // The largest raw score of one interval (NaN left out), where scores are raw: no bias, no scale.
 inline float largest(const float* s, int a, int b) {
-  f32x4 top = simd::splat(minus_infinity);
+  f32x4 top = simd::splat(minus_infinity), tops[4] = {top, top, top, top};  // four, so that none waits for the one before
   int j = a;
+  for (; j + 16 <= b; j += 16)
+    for (int n = 0; n < 4; n++) tops[n] = simd::max(tops[n], simd::load(s + j + 4 * n));
   for (; j + 4 <= b; j += 4) top = simd::max(top, simd::load(s + j));
+  for (const f32x4 x : tops) top = simd::max(top, x);
   if (j < b) top = simd::max(top, simd::select(first_lanes(b - j), simd::load(s + j), top));
   return simd::largest(top);
 }
