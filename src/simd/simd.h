@@ -140,10 +140,10 @@ inline f32x4 exp(f32x4 x) {
   y = select(x <= high, y, x * splat(__builtin_inff()));                 // also where x is NaN
   return zero_where(x < low, y);
 }
-// The same for x ≤ 88 or NaN, as in a softmax: a quarter cheaper, for 2ⁿ is a factor and NaN passes by itself.
-inline f32x4 exp_to_88(f32x4 x) {
+// The same for x ≤ 88 or NaN, as in a softmax: a quarter cheaper, for 2ⁿ is a factor and NaN passes by itself. Below `least` 0.
+inline f32x4 exp_to_88(f32x4 x, float least = -87.33654f) {
   f32x4 shifted, p = exp_of_rest(x, 12582912.0f + 127, shifted);
-  return zero_where(x < splat(-87.33654f), p * f32x4{wasm_i32x4_shl(shifted.bits, 23)});
+  return zero_where(x < splat(least), p * f32x4{wasm_i32x4_shl(shifted.bits, 23)});
 }
 
 }  // namespace lw::simd

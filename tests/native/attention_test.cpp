@@ -182,6 +182,32 @@ TEST_CASE("NaN stays in its row, large scores do not overflow, rows without keys
   CHECK(std::isnan(run(banned, false).out[1]));
 }
 
+TEST_CASE("a key that weighs next to nothing makes nothing subnormal, which would be slow") {
+  for (int queries : {1, 8})
+    for (float gap = 1; gap < 110; gap++) {
+      CAPTURE(queries); CAPTURE(gap);
+      AttentionCase c(queries, 8, 8 - queries, 1, 1, 4, false, 6);
+      REQUIRE(c.open_bias(false));
+      c.plan.bias.table.fill(-infinity);
+      for (int i = 0; i < 8; i++) c.plan.bias.table[i * 8] = -gap, c.plan.bias.table[i * 8 + 1] = 0;
+      for (float& x : c.q_store) x = 0;
+      for (float& x : c.v_store) x = 1e-4f;
+      for (int d = 0; d < 4; d++) c.v_store[c.shift + c.kv_stride + d] = 0;  // the key that weighs 1
+      const double exact = 1e-4 * std::exp(-double(gap));
+      const float x = run(c, false).out[1];
+      CHECK(std::fpclassify(x) != FP_SUBNORMAL);
+      if (gap <= 64) CHECK(x == doctest::Approx(exact).epsilon(1e-5));
+      else CHECK(std::fabs(x - exact) < 2e-32);
+      if (queries < 8) continue;
+      const std::vector<float> dout(8 * c.out_stride + 1, 1e-4f), lse(8, 0);
+      std::vector<float> dq(c.q_store.size()), dk(c.k_store.size()), dv(c.v_store.size()), out(dout.size());
+      AttentionScratch scratch;
+      REQUIRE(attention_backward(c.input(), c.plan, {}, out.data(), dout.data(), c.out_stride, lse.data(), {dq.data(), dk.data(), dv.data(), nullptr}, scratch));
+      CHECK(std::fpclassify(dv[0]) != FP_SUBNORMAL);
+      if (gap <= 64) CHECK(dv[0] == doctest::Approx(8 * exact).epsilon(1e-5));
+    }
+}
+
 TEST_CASE("no keys at all: zeros") {
   AttentionCase c(5, 0, 0, 2, 1, 3, true, 6);
   for (int queries : {1, 5}) {
