@@ -114,27 +114,30 @@ inline f32x4 scaled(f32x4 t, f32x4 scale, const float* hiding, int j) {
   return hiding ? simd::select(simd::load(hiding + j) <= simd::splat(minus_infinity), simd::splat(minus_infinity), x) : x;
 }
 
-// The largest raw score of one interval (NaN left out), where scores are raw: no bias, no scale.
-inline float largest(const float* s, int a, int b) {
+// The largest of f(j, partial), the scores j … j + 3, over one interval (NaN left out); the last vector may be partial.
+template <class F>
+float largest(int a, int b, F f) {
   f32x4 top = simd::splat(minus_infinity), tops[4] = {top, top, top, top};  // four, so that none waits for the one before
   int j = a;
   for (; j + 16 <= b; j += 16)
-    for (int n = 0; n < 4; n++) tops[n] = simd::max(tops[n], simd::load(s + j + 4 * n));
-  for (; j + 4 <= b; j += 4) top = simd::max(top, simd::load(s + j));
+    for (int n = 0; n < 4; n++) tops[n] = simd::max(tops[n], f(j + 4 * n, false));
+  for (; j + 4 <= b; j += 4) top = simd::max(top, f(j, false));
   for (const f32x4 x : tops) top = simd::max(top, x);
-  if (j < b) top = simd::max(top, simd::select(first_lanes(b - j), simd::load(s + j), top));
+  if (j < b) top = simd::max(top, simd::select(first_lanes(b - j), f(j, true), top));
   return simd::largest(top);
 }
-// raw → scores in place over one interval; the largest of them (NaN left out).
+// Where scores are raw: no bias, no scale.
+inline float largest(const float* s, int a, int b) {
+  return largest(a, b, [=](int j, bool) { return simd::load(s + j); });
+}
+// raw → scores in place.
 inline float score(float* s, const float* bias, float row_scale, int a, int b) {
   const f32x4 scale = simd::splat(row_scale);
-  f32x4 top = simd::splat(minus_infinity);
-  each_vector(s, a, b, [&](int j, f32x4 raw, bool partial) {
-    const f32x4 x = scaled(unscaled(raw, bias, j), scale, hiding(bias, row_scale), j);
-    top = simd::max(top, partial ? simd::select(first_lanes(b - j), x, top) : x);
+  return largest(a, b, [&](int j, bool partial) {
+    const f32x4 raw = simd::load(s + j), x = scaled(unscaled(raw, bias, j), scale, hiding(bias, row_scale), j);
+    simd::store(s + j, partial ? simd::select(first_lanes(b - j), x, raw) : x);
     return x;
   });
-  return simd::largest(top);
 }
 // What a key weighs, of which x ≤ 0 (or NaN) is the score less the row's largest, or less the log-sum-exp. Below e⁻⁶⁴ it is
 // 0: a sum of floats would not show it, but its products with values could be subnormal, and each of these takes some
