@@ -43,7 +43,7 @@ float weights_and_gradient(float* s, float* ds, const float* bias, float row_sca
   const f32x4 scale = simd::splat(row_scale), shift = simd::splat(lse), minus = simd::splat(delta);
   f32x4 sum = simd::zero();
   each_vector(s, a, b, [&](int j, f32x4 raw, bool partial) {
-    const f32x4 t = unscaled(raw, bias, j), p = weight(scaled(t, scale, hiding(bias, row_scale), j) - shift), dp = simd::load(ds + j);
+    const f32x4 t = unscaled(raw, bias, j), p = simd::softmax_exp(scaled(t, scale, hiding(bias, row_scale), j) - shift), dp = simd::load(ds + j);
     const f32x4 gradient = p * (dp - minus), inside = first_lanes(b - j);
     simd::store(ds + j, partial ? simd::select(inside, gradient * scale, dp) : gradient * scale);
     const f32x4 part = simd::zero_where(p <= simd::zero(), gradient * t);  // t may be −∞ there

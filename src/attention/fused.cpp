@@ -47,7 +47,7 @@ void weigh(const Job& job, int h, int i, const Part& part, int first, float* s, 
   else part.each([&](int a, int b) { max = std::max(max, score(s, bias, scale, a, b)); });
   if (max > row.max) {
     if (row.sum != 0) {
-      const float factor = simd::largest(weight(simd::splat(row.max - max)));
+      const float factor = simd::largest(simd::softmax_exp(simd::splat(row.max - max)));
       row.sum *= factor, copy(acc, job.W, factor, acc);
     }
     row.max = max;

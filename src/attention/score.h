@@ -139,16 +139,12 @@ inline float score(float* s, const float* bias, float row_scale, int a, int b) {
     return x;
   });
 }
-// What a key weighs, of which x ≤ 0 (or NaN) is the score less the row's largest, or less the log-sum-exp. Below e⁻⁶⁴ it is
-// 0: a sum of floats would not show it, but its products with values could be subnormal, and each of these takes some
-// processors as long as a hundred others.
-inline f32x4 weight(f32x4 x) { return simd::exp_to_88(x, -64); }
 // scores → exp(score − shift) in place over one interval; their sum.
 inline float exponentials(float* s, float shift, int a, int b) {
   const f32x4 minus = simd::splat(shift);
   f32x4 sum = simd::zero();
   each_vector(s, a, b, [&](int j, f32x4 x, bool partial) {
-    const f32x4 y = weight(x - minus);
+    const f32x4 y = simd::softmax_exp(x - minus);
     sum += partial ? simd::select(first_lanes(b - j), y, simd::zero()) : y;
     return y;
   });

@@ -16,7 +16,7 @@ static void each_shared(size_t count, F f) {
 }
 
 // Never subnormal, never 0: below −87 it is e⁻⁸⁷.
-static f32x4 sigmoid(f32x4 x) { return splat(1) / (splat(1) + exp_to_88(min(-x, splat(87)))); }
+static f32x4 sigmoid(f32x4 x) { return splat(1) / (splat(1) + softmax_exp(min(-x, splat(87)))); }
 
 void silu(float* y, const float* x, size_t count) {
   each(count, [&](size_t i, auto at) { at.store(y + i, at.load(x + i) * sigmoid(at.load(x + i))); });

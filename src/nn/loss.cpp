@@ -25,7 +25,7 @@ void cross_entropy(float* losses, const float* all_logits, const int32_t* target
     if (targets[r] < 0) return;
     float top = largest_of(logits, vocabulary);
     f32x4 total = zero();
-    each(size_t(vocabulary), [&](size_t i, auto at) { total += exp_to_88(at.load(logits + i, least) - splat(top)); });
+    each(size_t(vocabulary), [&](size_t i, auto at) { total += softmax_exp(at.load(logits + i, least) - splat(top)); });
     losses[r] = (top - logits[targets[r]]) + std::log(sum(total));
   });
 }
@@ -41,7 +41,7 @@ void cross_entropy_backward(float* all_logits, float* losses, const int32_t* tar
     float top = largest_of(logits, vocabulary), target = logits[targets[r]];
     f32x4 total = zero();
     each(size_t(vocabulary), [&](size_t i, auto at) {
-      f32x4 part = exp_to_88(at.load(logits + i, least) - splat(top));
+      f32x4 part = softmax_exp(at.load(logits + i, least) - splat(top));
       at.store(logits + i, part);
       total += part;
     });

@@ -140,10 +140,12 @@ inline f32x4 exp(f32x4 x) {
   y = select(x <= high, y, x * splat(__builtin_inff()));                 // also where x is NaN
   return zero_where(x < low, y);
 }
-// The same for x ≤ 88 or NaN, as in a softmax: a quarter cheaper, for 2ⁿ is a factor and NaN passes by itself. Below `least` 0.
-inline f32x4 exp_to_88(f32x4 x, float least = -87.33654f) {
+// The same for x ≤ 88 or NaN, for a softmax, where 1 is the largest: a quarter cheaper, since 2ⁿ is a factor and NaN passes
+// by itself. Below −64 it is 0: a sum of floats would not show e⁻⁶⁴, but its products could be subnormal, and each of these
+// takes some processors as long as a hundred others.
+inline f32x4 softmax_exp(f32x4 x) {
   f32x4 shifted, p = exp_of_rest(x, 12582912.0f + 127, shifted);
-  return zero_where(x < splat(least), p * f32x4{wasm_i32x4_shl(shifted.bits, 23)});
+  return zero_where(x < splat(-64), p * f32x4{wasm_i32x4_shl(shifted.bits, 23)});
 }
 
 }  // namespace lw::simd

@@ -260,4 +260,10 @@ TEST_CASE("cross_entropy: extreme logits") {
   CHECK(logits[0] == 0);
   CHECK(logits[4] == doctest::Approx(0.1192029).epsilon(1e-5));
   CHECK(logits[1] == doctest::Approx(-0.1192029).epsilon(1e-5));
+  const float of_many = 1.f / 1024;
+  for (float gap = 60; gap < 100; gap++) {
+    Floats far = {0, 3, 3 - gap};
+    cross_entropy_backward(far.data(), nullptr, &target, &of_many, 1, 3);
+    CHECK(std::fpclassify(far[2]) != FP_SUBNORMAL);
+  }
 }
