@@ -169,7 +169,9 @@ template <int R, int V>
 // y [R][W] += Σ_{a ≤ j < b} w[r][j] · x[j][W]
 template <int R>
 void mix(const float* w, ptrdiff_t w_stride, const float* x, int W, int a, int b, float* y) {
-  const int d = mix_columns<R, 2>(w, w_stride, x, W, a, b, y, 0);
+  int d = 0;
+  if constexpr (R == 1) d = mix_columns<R, 4>(w, w_stride, x, W, a, b, y, d);
+  if (d + 8 <= W) d = mix_columns<R, 2>(w, w_stride, x, W, a, b, y, d);
   if (d < W) mix_columns<R, 1>(w, w_stride, x, W, a, b, y, d);
 }
 

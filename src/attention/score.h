@@ -117,12 +117,15 @@ inline f32x4 scaled(f32x4 t, f32x4 scale, const float* hiding, int j) {
 // The largest of f(j, partial), the scores j … j + 3, over one interval (NaN left out); the last vector may be partial.
 template <class F>
 float largest(int a, int b, F f) {
-  f32x4 top = simd::splat(minus_infinity), tops[4] = {top, top, top, top};  // four, so that none waits for the one before
+  f32x4 top = simd::splat(minus_infinity);
   int j = a;
-  for (; j + 16 <= b; j += 16)
-    for (int n = 0; n < 4; n++) tops[n] = simd::max(tops[n], f(j + 4 * n, false));
+  if (j + 16 <= b) {
+    f32x4 tops[4] = {top, top, top, top};  // four, so that none waits for the one before
+    for (; j + 16 <= b; j += 16)
+      for (int n = 0; n < 4; n++) tops[n] = simd::max(tops[n], f(j + 4 * n, false));
+    for (const f32x4 x : tops) top = simd::max(top, x);
+  }
   for (; j + 4 <= b; j += 4) top = simd::max(top, f(j, false));
-  for (const f32x4 x : tops) top = simd::max(top, x);
   if (j < b) top = simd::max(top, simd::select(first_lanes(b - j), f(j, true), top));
   return simd::largest(top);
 }
@@ -133,11 +136,15 @@ inline float largest(const float* s, int a, int b) {
 // raw → scores in place.
 inline float score(float* s, const float* bias, float row_scale, int a, int b) {
   const f32x4 scale = simd::splat(row_scale);
-  return largest(a, b, [&](int j, bool partial) {
-    const f32x4 raw = simd::load(s + j), x = scaled(unscaled(raw, bias, j), scale, hiding(bias, row_scale), j);
-    simd::store(s + j, partial ? simd::select(first_lanes(b - j), x, raw) : x);
-    return x;
-  });
+  auto in_place = [=](auto score_of) {
+    return largest(a, b, [=](int j, bool partial) {
+      const f32x4 raw = simd::load(s + j), x = score_of(raw, j);
+      simd::store(s + j, partial ? simd::select(first_lanes(b - j), x, raw) : x);
+      return x;
+    });
+  };
+  if (bias && row_scale > 0) return in_place([=](f32x4 raw, int j) { return scaled(unscaled(raw, bias, j), scale, nullptr, j); });
+  return in_place([=](f32x4 raw, int j) { return scaled(unscaled(raw, bias, j), scale, hiding(bias, row_scale), j); });
 }
 // scores → exp(score − shift) in place over one interval; their sum.
 inline float exponentials(float* s, float shift, int a, int b) {
