@@ -143,6 +143,7 @@ inline float score(float* s, const float* bias, float row_scale, int a, int b) {
       return x;
     });
   };
+  // The usual case first, where nothing has to be asked for each vector.
   if (bias && row_scale > 0) return in_place([=](f32x4 raw, int j) { return scaled(unscaled(raw, bias, j), scale, nullptr, j); });
   return in_place([=](f32x4 raw, int j) { return scaled(unscaled(raw, bias, j), scale, hiding(bias, row_scale), j); });
 }
