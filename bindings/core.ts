@@ -90,12 +90,18 @@ export interface NativeModel {
   cacheLength(): number;
   sample(logits: number, temperature: number, topK: number, topP: number): number;
   seed(seed: number): void;
-  trainerMake(options: TrainRequest, seed: number): string;
-  trainStep(tokens: number, mask: number, batch: number, length: number, microBatch: number): string;
-  trainInfo(): string;
-  trainState(): number;
-  trainStateBytes(): number;
-  trainStateChanged(): void;
+  /** Where the transformer itself is, for Trainer.make(); another one after quantise(). */
+  transformer(): number;
+  delete(): void;
+}
+
+/** To be deleted before its model, or when that was quantised. */
+export interface NativeTrainer {
+  step(tokens: number, mask: number, batch: number, length: number, microBatch: number): string;
+  info(): string;
+  state(): number;
+  stateBytes(): number;
+  stateChanged(): void;
   delete(): void;
 }
 
@@ -170,13 +176,16 @@ export interface Core {
   lastError(): string;
   Encoder: { make(spec: string, shape: ShapeRequest, seed: number): NativeEncoder | null };
   Model: { make(config: ModelRequest, seed: number): NativeModel | null };
+  /** @param transformer as the model tells */
+  Trainer: { make(transformer: number, options: TrainRequest, seed: number): NativeTrainer | null };
   Run: { make(config: ModelRequest, run: RunRequest): NativeRun | null };
 }
 
-/** As the loader gives it: its classes are there once they were described, which guard.ts sees to. */
-export interface BareCore extends Core {
+/** As the loader gives it: its classes are there once they were described, which guard.ts sees to. The module for inference has neither training nor audit. */
+export interface BareCore extends Omit<Core, 'audit'>, Partial<Pick<Core, 'audit'>> {
   describeEncoder(): void;
   describeModels(): void;
+  describeTraining?(): void;
 }
 
 export interface CoreOptions {

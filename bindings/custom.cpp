@@ -3,14 +3,13 @@
 #include <emscripten/bind.h>
 #include <emscripten/val.h>
 
+#include "handles.h"
 #include "position/custom.h"
 
 using namespace lw;
 using emscripten::val;
 
 namespace {
-
-double address_of(const void* p) { return double(reinterpret_cast<uintptr_t>(p)); }
 
 class JavaScriptTables final : public TableSource {
  public:

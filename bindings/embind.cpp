@@ -3,9 +3,9 @@
 #include <emscripten/bind.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <cstring>
 
+#include "handles.h"
 #include "json.h"
 #include "model/sampling.h"
 #include "requests.h"
@@ -17,17 +17,6 @@ using emscripten::function;
 using emscripten::value_object;
 
 namespace {
-
-std::string last_error;
-
-// Addresses cross as doubles: above 2 GiB an int would be negative.
-template <class T> T* at(double address) { return reinterpret_cast<T*>(uintptr_t(address)); }
-double address_of(const void* p) { return double(reinterpret_cast<uintptr_t>(p)); }
-
-template <class T> T* made(Error e, std::unique_ptr<T> object) {
-  last_error = e.text;
-  return e ? nullptr : object.release();
-}
 
 void write_doors(Json& json, unsigned doors) {
   const char* names[] = {"ids", "input", "rotation", "bias", "content", "pattern", "scale", "value"};
@@ -195,12 +184,6 @@ void write_model(Json& json, Transformer& model) {
   json.close(']');
 }
 
-std::string train_info(const TrainInfo& info) {
-  Json json;
-  json.open('{').field("step", double(info.step)).field("loss", info.loss).field("gradientNorm", info.gradient_norm);
-  return json.field("learningRate", info.learning_rate).close('}').text();
-}
-
 class Model {
  public:
   static Model* make(ModelRequest request, double seed) {
@@ -216,11 +199,11 @@ class Model {
     write_model(json, *model_);
     return json.close('}').text();
   }
-  // precision as in Precision. The f32 weights and the trainer are given back.
+  // precision as in Precision. The f32 weights are given back: a trainer must not be used any more.
   std::string quantise(double precision) {
     std::unique_ptr<Transformer> packed;
     if (Error e = model_->quantised(Precision(int(precision)), packed)) return e.text;
-    trainer_.reset(), model_ = std::move(packed);
+    model_ = std::move(packed);
     return {};
   }
   Model* with_encoding(std::string encoding) {
@@ -241,79 +224,11 @@ class Model {
     return lw::sample(at<float>(logits), model_->config().vocabulary, {float(temperature), int(top_k), float(top_p)}, random_);
   }
   void seed(double seed) { random_ = Random(uint64_t(seed), 3); }
-
-  std::string trainer_make(TrainRequest request, double seed) {
-    TrainConfig config;
-    Error e = read(request, config);
-    if (!e) e = Trainer::make(*model_, config, uint64_t(seed), trainer_);
-    return e.text;
-  }
-  std::string train_step(double tokens, double mask, double batch, double length, double at_once) {
-    if (!trainer_) return "the model has no trainer; allowed: call trainer() first";
-    Reader in;
-    int sequences, n, part;
-    in.integer("batch", batch, 1, 1 << 16, sequences);
-    in.integer("length", length, 1, 1 << 20, n);
-    in.integer("microBatch", at_once, 1, sequences, part);
-    if (in.error()) return in.error().text;
-    return trainer_->step(at<int>(tokens), mask ? at<float>(mask) : nullptr, sequences, n, part).text;
-  }
-  std::string train_info() { return ::train_info(trainer_ ? trainer_->info() : TrainInfo{}); }
-  double train_state() { return trainer_ ? (trainer_->save(), address_of(trainer_->state())) : 0; }
-  double train_state_bytes() { return trainer_ ? double(trainer_->state_bytes()) : 0; }
-  void train_state_changed() { if (trainer_) trainer_->restore(); }
+  double transformer() { return address_of(model_.get()); }
 
  private:
   std::unique_ptr<Transformer> model_;
-  std::unique_ptr<Trainer> trainer_;
   Random random_{0, 3};
-};
-
-class TrainingRun {
- public:
-  static TrainingRun* make(ModelRequest model, RunRequest request) {
-    auto run = std::make_unique<TrainingRun>();
-    ModelConfig config;
-    RunConfig run_config;
-    model.vocabulary = 256;  // the task decides
-    Error e = read(model, config);
-    if (!e) e = read(request, run_config);
-    if (!e) e = Run::make(config, run_config, run->run_);
-    return made(std::move(e), std::move(run));
-  }
-  std::string set_text(double train, double train_bytes, double test, double test_bytes) {
-    return run_->source().set_text(at<uint8_t>(train), size_t(train_bytes), at<uint8_t>(test), size_t(test_bytes)).text;
-  }
-  std::string train(double steps) { return run_->train(int(steps)).text; }
-  double losses() { return address_of(run_->losses().data()); }
-  TrainingRun* with_encoding(std::string encoding, RunRequest request) {
-    auto run = std::make_unique<TrainingRun>();
-    RunConfig config;
-    Error e = read(request, config);
-    if (!e) e = run_->with_encoding(encoding, config, run->run_);
-    return made(std::move(e), std::move(run));
-  }
-  std::string test(double length, double tokens) {
-    Reader in;
-    int n, total;
-    in.integer("test length", length, 1, 1 << 24, n);
-    in.integer("tokens", tokens, 1, 1 << 30, total);
-    if (in.error()) return in.error().text;
-    return run_->test(n, total, result_).text;
-  }
-  std::string test_info() {
-    Json json;
-    json.open('{').field("length", double(result_.length)).field("sequences", double(result_.sequences)).field("tokens", result_.tokens);
-    json.field("loss", result_.loss).field("perplexity", std::exp(result_.loss)).field("bitsPerToken", result_.loss / std::log(2.0));
-    return json.field("accuracy", result_.accuracy).close('}').text();
-  }
-  double by_position() { return address_of(result_.by_position.data()); }
-  double by_position_count() { return double(result_.by_position.size()); }
-  double parameter_count() { return double(run_->model().parameter_count()); }
-
- private:
-  std::unique_ptr<Run> run_;
-  TestResult result_;
 };
 
 // Classes are described to JavaScript when they are first asked for: all of them take as long as the rest of the start.
@@ -335,14 +250,6 @@ void describe_models() {
       .field("trainedLength", &ModelRequest::trainedLength).field("normEpsilon", &ModelRequest::normEpsilon)
       .field("norm", &ModelRequest::norm).field("activation", &ModelRequest::activation).field("encoding", &ModelRequest::encoding)
       .field("tied", &ModelRequest::tied).field("causal", &ModelRequest::causal);
-  value_object<TrainRequest>("TrainRequest")
-      .field("learningRate", &TrainRequest::learningRate).field("warmup", &TrainRequest::warmup).field("steps", &TrainRequest::steps)
-      .field("minimumRatio", &TrainRequest::minimumRatio).field("beta1", &TrainRequest::beta1).field("beta2", &TrainRequest::beta2)
-      .field("epsilon", &TrainRequest::epsilon).field("weightDecay", &TrainRequest::weightDecay).field("clip", &TrainRequest::clip)
-      .field("encodingRate", &TrainRequest::encodingRate);
-  value_object<RunRequest>("RunRequest")
-      .field("train", &RunRequest::train).field("task", &RunRequest::task).field("batch", &RunRequest::batch)
-      .field("length", &RunRequest::length).field("seed", &RunRequest::seed);
   class_<Model>("Model")
       .class_function("make", &Model::make, allow_raw_pointers())
       .function("describe", &Model::describe).function("parameters", &Model::parameters)
@@ -350,15 +257,7 @@ void describe_models() {
       .function("withEncoding", &Model::with_encoding, allow_raw_pointers()).function("quantise", &Model::quantise).function("tensor", &Model::tensor)
       .function("logits", &Model::logits).function("losses", &Model::losses).function("cacheReset", &Model::cache_reset)
       .function("cacheFeed", &Model::cache_feed).function("cacheLength", &Model::cache_length).function("sample", &Model::sample)
-      .function("seed", &Model::seed).function("trainerMake", &Model::trainer_make).function("trainStep", &Model::train_step)
-      .function("trainInfo", &Model::train_info).function("trainState", &Model::train_state)
-      .function("trainStateBytes", &Model::train_state_bytes).function("trainStateChanged", &Model::train_state_changed);
-  class_<TrainingRun>("Run")
-      .class_function("make", &TrainingRun::make, allow_raw_pointers())
-      .function("setText", &TrainingRun::set_text).function("train", &TrainingRun::train).function("losses", &TrainingRun::losses)
-      .function("withEncoding", &TrainingRun::with_encoding, allow_raw_pointers()).function("test", &TrainingRun::test).function("testInfo", &TrainingRun::test_info)
-      .function("testByPosition", &TrainingRun::by_position).function("testByPositionCount", &TrainingRun::by_position_count)
-      .function("parameterCount", &TrainingRun::parameter_count);
+      .function("seed", &Model::seed).function("transformer", &Model::transformer);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ import { summarise, type EncodingSummary, type RunRecord } from './summary.js';
 import { checkSplit, splitText, type TextSplit } from './text.js';
 import { startWorker, type Station } from './workers.js';
 
-export interface ExperimentOptions extends LoadOptions, WorkerOptions {
+export interface ExperimentOptions extends Omit<LoadOptions, 'inferenceOnly'>, WorkerOptions {
   /** The encodings to compare; each gives `seeds` runs. 'rope>yarn:factor=4' is trained with the one and tested with the other ({@link Model.withEncoding}); what is written alike before the > is trained once. 'rope>yarn:factor=4@100' is fine-tuned for 100 steps before it is tested. */
   encodings: readonly EncodingSpec[];
   /**
@@ -72,7 +72,7 @@ const KEYS = ['encodings', 'register', 'task', 'text', 'trainLength', 'testLengt
 
 // The fewest tokens in which a task can be put. A shorter test is told as refused, since the others make sense.
 const SHORTEST = { text: 1, copy: 2, recall: 8 };
-const LONGEST = 2 ** 20; // that the core trains on
+const LONGEST = 1 << 20; // that the core trains on
 
 /** Something that performs runs: a worker, or this thread. */
 interface Place {

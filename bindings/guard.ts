@@ -38,13 +38,18 @@ export function guarded(core: BareCore): Core {
     });
   }
 
-  function maker<N extends 'Encoder' | 'Model' | 'Run'>(name: N, describe: () => void): Core[N] {
+  function maker<N extends 'Encoder' | 'Model' | 'Trainer' | 'Run'>(name: N, describe: () => void): Core[N] {
     const make = guard((...args: never[]) => {
-      if (!core[name]) describe.call(core);
+      if (!core[name]) describe();
       return (core[name].make as Call)(...args);
     }, core);
     return { make } as unknown as Core[N];
   }
+  const describeModels = () => { if (!core.Model) core.describeModels(); };
+  const describeTraining = () => {
+    describeModels();
+    (core.describeTraining ?? leftOut).call(core);
+  };
   return {
     get HEAPU8() { return core.HEAPU8; },
     get HEAP32() { return core.HEAP32; },
@@ -55,14 +60,19 @@ export function guarded(core: BareCore): Core {
     _free: guard(core._free, core, true),
     catalogue: guard(core.catalogue, core),
     lastError: guard(core.lastError, core),
-    audit: guard(core.audit, core),
+    audit: guard(core.audit ?? leftOut, core),
     threads: guard(core.threads, core),
     registerEncoding: guard(core.registerEncoding, core),
     unregisterEncoding: guard(core.unregisterEncoding, core),
-    Encoder: maker('Encoder', core.describeEncoder),
-    Model: maker('Model', core.describeModels),
-    Run: maker('Run', core.describeModels),
+    Encoder: maker('Encoder', () => core.describeEncoder()),
+    Model: maker('Model', describeModels),
+    Trainer: maker('Trainer', describeTraining),
+    Run: maker('Run', describeTraining),
   };
+}
+
+function leftOut(): never {
+  throw new Error('what was loaded is for inference only: it neither trains nor audits; allowed: load() without inferenceOnly, which loads everything');
 }
 
 /** A trap, an abort, or a stack that overflowed (RangeError in V8 and JavaScriptCore, InternalError in Firefox). */

@@ -28,6 +28,11 @@ export interface LoadOptions {
    * `threads` of what is loaded tells. With `wasmUrl` or `wasmBinary` more than one needs the file that is for several.
    */
   threads?: number;
+  /**
+   * Whether what is loaded only runs models and encodings (default false): a file a quarter smaller, which is there sooner and
+   * neither trains nor audits. Several threads have one file for everything; with `wasmUrl` or `wasmBinary` it is the given one.
+   */
+  inferenceOnly?: boolean;
 }
 
 /** Options of everything that starts workers. */
@@ -36,7 +41,7 @@ export interface WorkerOptions {
   createWorker?: () => Worker;
 }
 
-export const LOAD_KEYS = ['wasmUrl', 'wasmBinary', 'variant', 'threads'] as const;
+export const LOAD_KEYS = ['wasmUrl', 'wasmBinary', 'variant', 'threads', 'inferenceOnly'] as const;
 
 export type Variant = 'simd' | 'relaxed';
 
@@ -95,6 +100,7 @@ export async function locate(options: LoadOptions): Promise<Located> {
   const { wasmUrl, wasmBinary } = options;
   const wanted = check.choice('variant', options.variant ?? 'auto', ['auto', 'simd', 'relaxed']);
   const threads = options.threads === undefined ? 1 : check.integer('threads', options.threads, 1, 16);
+  const inferenceOnly = check.flag('inferenceOnly', options.inferenceOnly ?? false);
   const best = bestVariant();
   const variant = wanted !== 'auto' ? wanted : wasmUrl === undefined && wasmBinary === undefined ? best : 'simd';
   if (variant === 'relaxed' && best === 'simd') {
@@ -104,28 +110,32 @@ export async function locate(options: LoadOptions): Promise<Located> {
   if (isModule(wasmBinary)) return { wasmBinary, ...how };
   if (wasmBinary !== undefined) return { wasmBinary: checked(view(wasmBinary)), ...how };
   if (wasmUrl !== undefined && wasmUrl !== null) return { wasmBinary: await read(wasmUrl), ...how };
-  return { wasmBinary: await read(ownFile(variant, how.threads > 1), `. ${leftOut}, or pass wasmUrl or wasmBinary`), ...how };
+  return { wasmBinary: await read(ownFile(variant, how.threads > 1 ? '-threads' : inferenceOnly ? '-inference' : ''), `. ${leftOut}, or pass wasmUrl or wasmBinary`), ...how };
 }
+
+/** What the file's name says beside the variant: for several threads, or without training. */
+type Part = '' | '-threads' | '-inference';
 
 const isModule = (value: unknown): value is WebAssembly.Module => check.isA('WebAssembly.Module', value);
 
 /** The package's own file: where a bundler says that it is, or else, for servers, beside this module. */
-function ownFile(variant: Variant, several: boolean): URL {
+function ownFile(variant: Variant, part: Part): URL {
   let place: URL;
   try {
-    place = address(variant, several);
+    place = address(variant, part);
   } catch (cause) {
     throw new LoadError('network', 'this script does not know its own address, and so not that of the WebAssembly file; let the bundler write ES modules, or pass wasmUrl or wasmBinary', { cause });
   }
   const files = globalThis.process?.getBuiltinModule?.('node:fs');
   if (!files || (place.protocol === 'file:' && files.existsSync(place))) return place;
-  const beside = ownAddress(`lengthwise${several ? '-threads' : ''}${variant === 'relaxed' ? '-relaxed' : ''}.wasm`);
+  const beside = ownAddress(`lengthwise${part}${variant === 'relaxed' ? '-relaxed' : ''}.wasm`);
   return beside.protocol === 'file:' && files.existsSync(beside) ? beside : place;
 }
 
 // Literal forms, so that bundlers see which files belong to the package.
-function address(variant: Variant, several: boolean): URL {
-  if (several) return variant === 'relaxed' ? new URL('./lengthwise-threads-relaxed.wasm', import.meta.url) : new URL('./lengthwise-threads.wasm', import.meta.url);
+function address(variant: Variant, part: Part): URL {
+  if (part === '-threads') return variant === 'relaxed' ? new URL('./lengthwise-threads-relaxed.wasm', import.meta.url) : new URL('./lengthwise-threads.wasm', import.meta.url);
+  if (part === '-inference') return variant === 'relaxed' ? new URL('./lengthwise-inference-relaxed.wasm', import.meta.url) : new URL('./lengthwise-inference.wasm', import.meta.url);
   return variant === 'relaxed' ? new URL('./lengthwise-relaxed.wasm', import.meta.url) : new URL('./lengthwise.wasm', import.meta.url);
 }
 

@@ -2,9 +2,9 @@
 
 import * as check from './check.js';
 import { modelRequest, modelSpec, trainRequest, type ModelConfig, type TrainOptions } from './config.js';
-import type { Core, ModelRequest, NativeModel } from './core.js';
+import type { Core, ModelRequest, NativeModel, NativeTrainer } from './core.js';
 import { FormatError, made, succeed } from './errors.js';
-import { borrow, filledFloats, Handle } from './memory.js';
+import { borrow, filledFloats, Handle, notWhileFilling } from './memory.js';
 import { checkState, describeNative, fileFault, modelFile, readModelFile, type NamedTensor, type SavedTraining } from './model-file.js';
 import { breathe, takeBreath } from './pause.js';
 import { Trainer } from './trainer.js';
@@ -38,10 +38,9 @@ export class Model extends Handle<NativeModel> {
   readonly config: Readonly<ModelRequest>;
   readonly #tensors: readonly NamedTensor[];
   #generation = { ended: '' }; // the latest, and why it cannot go on
-  #trainer = { ended: '' };    // likewise
   #precision: Precision = 'f32';
   #saved: SavedTraining | undefined;             // from the file, until a trainer is made
-  #training: Required<TrainOptions> | undefined; // of the trainer there is
+  #trainer: { native: NativeTrainer; options: Required<TrainOptions>; ended: string } | undefined;
 
   private constructor(core: Core, native: NativeModel) {
     super(native, 'model');
@@ -167,22 +166,33 @@ export class Model extends Handle<NativeModel> {
   trainer(options?: TrainOptions): Trainer {
     const saved = options === undefined ? this.#saved : undefined;
     const { request, seed } = trainRequest(saved?.options ?? options);
-    const native = this.native;
-    if (saved) fileFault("the model file's training options are wrong", () => succeed(native.trainerMake(request, seed)));
-    else succeed(native.trainerMake(request, seed));
+    const make = () => made(this.#core.Trainer.make(this.native.transformer(), request, seed), this.#core);
+    const native = saved ? fileFault("the model file's training options are wrong", make) : make();
     if (saved) {
-      this.#core.HEAPU8.set(saved.state, native.trainState() >>> 0);
-      native.trainStateChanged();
+      this.#core.HEAPU8.set(saved.state, native.state() >>> 0);
+      native.stateChanged();
     }
     this.#saved = undefined;
-    this.#training = { ...request, seed };
-    this.#trainer.ended = 'another trainer was made for this model';
-    const own = this.#trainer = { ended: '' };
+    this.#endTrainer('another trainer was made for this model');
+    const own = this.#trainer = { native, options: { ...request, seed }, ended: '' };
     return new Trainer(this.#core, this.config, () => {
-      const { native } = this;
+      void this.native; // throws if the model was disposed of
       if (own.ended) throw new Error(`${own.ended}: this trainer cannot go on`);
       return native;
     }, () => void this.#endGeneration('the model was trained'));
+  }
+
+  #endTrainer(why: string): void {
+    if (!this.#trainer) return;
+    this.#trainer.native.delete();
+    this.#trainer.ended = why;
+    this.#trainer = undefined;
+  }
+
+  override dispose(): void {
+    notWhileFilling();
+    this.#endTrainer('the model was disposed of');
+    super.dispose();
   }
 
   /** A copy of one weight tensor, by its name in the file that `save()` writes. */
@@ -203,8 +213,8 @@ export class Model extends Handle<NativeModel> {
     const { native } = this;
     succeed(native.quantise(bits));
     this.#endGeneration('the model was quantized');
-    this.#saved = this.#training = undefined;
-    this.#trainer.ended = 'the model was quantized';
+    this.#endTrainer('the model was quantized');
+    this.#saved = undefined;
     this.#precision = PRECISIONS[bits]!;
   }
 
@@ -225,13 +235,13 @@ export class Model extends Handle<NativeModel> {
    */
   save(options: { training?: boolean; metadata?: Record<string, string> } = {}): Uint8Array<ArrayBuffer> {
     check.keys('save options', options, ['training', 'metadata']);
-    const native = this.native;
+    void this.native; // throws if disposed of
     let training: SavedTraining | undefined;
     if (check.flag('training', options.training ?? false)) {
       training = this.#saved;
-      if (this.#training) {
-        const start = native.trainState() >>> 0;
-        training = { options: this.#training, state: this.#core.HEAPU8.slice(start, start + native.trainStateBytes()) };
+      if (this.#trainer) {
+        const { native, options } = this.#trainer, start = native.state() >>> 0;
+        training = { options, state: this.#core.HEAPU8.slice(start, start + native.stateBytes()) };
       }
       if (!training) throw new RangeError('training is true; the model has no trainer, call trainer() first or leave it out');
     }

@@ -250,7 +250,8 @@ const READERS: Record<RopeType, (source: Source) => EncodingTerm> = {
   },
 };
 
-const TYPES = Object.keys(READERS) as RopeType[];
+// A function: what is computed when a module is read stays in every bundle.
+const types = () => Object.keys(READERS).join(', ');
 const SPELLINGS: Record<string, RopeType> = { su: 'longrope', mrope: 'default' };
 
 function typeOf(block: Json, where: string): RopeType {
@@ -259,10 +260,10 @@ function typeOf(block: Json, where: string): RopeType {
   const type = now ?? before;
   if (type === undefined) {
     const scaled = ['factor', 'short_factor', 'long_factor', 'alpha'].find((key) => block[key] !== undefined && block[key] !== null);
-    if (scaled) throw new RangeError(`${where} has ${scaled} but no rope_type; allowed: ${TYPES.join(', ')}`);
+    if (scaled) throw new RangeError(`${where} has ${scaled} but no rope_type; allowed: ${types()}`);
     return 'default';
   }
-  if (!TYPES.includes(type as RopeType)) throw new RangeError(`${where}.rope_type is '${check.shorten(word(type))}'; allowed: ${TYPES.join(', ')}, ${Object.keys(SPELLINGS).join(', ')}`);
+  if (typeof type !== 'string' || !Object.hasOwn(READERS, type)) throw new RangeError(`${where}.rope_type is '${check.shorten(word(type))}'; allowed: ${types()}, ${Object.keys(SPELLINGS).join(', ')}`);
   return type as RopeType;
 }
 

@@ -1,7 +1,7 @@
 // Several threads: workers that run the core's own code on its memory. Once they run they are the core's affair (src/parallel):
 // a worker never returns to JavaScript, and is ended from outside.
 
-import type { Core } from './core.js';
+import type { BareCore } from './core.js';
 import { LoadError } from './errors.js';
 import { browserWorker, notLoaded, ownScript } from './spawn.js';
 import type { ThreadStart } from './thread.js';
@@ -22,7 +22,7 @@ export function sharedMemory(): boolean {
 }
 
 /** @throws LoadError 'threads' when a worker does not start */
-export async function startThreads(core: Core, module: WebAssembly.Module, memory: WebAssembly.Memory, count: number): Promise<Threads> {
+export async function startThreads(core: BareCore, module: WebAssembly.Module, memory: WebAssembly.Memory, count: number): Promise<Threads> {
   const places = core.threads(1) >>> 2, entry = core.HEAP32[places]!, fault = core.HEAP32[places + 1]!;
   const crew: ReturnType<typeof startThread>[] = [];
   let running = true;

@@ -1,7 +1,7 @@
 // Training steps of a model.
 
 import * as check from './check.js';
-import type { Core, ModelRequest, NativeModel } from './core.js';
+import type { Core, ModelRequest, NativeTrainer } from './core.js';
 import { succeed } from './errors.js';
 import { borrow } from './memory.js';
 
@@ -32,11 +32,11 @@ export interface StepShape {
 export class Trainer {
   readonly #core: Core;
   readonly #config: Readonly<ModelRequest>;
-  readonly #native: () => NativeModel;
+  readonly #native: () => NativeTrainer;
   readonly #changed: () => void;
 
-  /** @internal @param native the model's, or throws why there is none; @param changed is told that the weights did */
-  constructor(core: Core, config: Readonly<ModelRequest>, native: () => NativeModel, changed: () => void) {
+  /** @internal @param native the core's, or throws why there is none; @param changed is told that the weights did */
+  constructor(core: Core, config: Readonly<ModelRequest>, native: () => NativeTrainer, changed: () => void) {
     this.#core = core;
     this.#config = config;
     this.#native = native;
@@ -45,7 +45,7 @@ export class Trainer {
 
   /** The latest step. */
   get info(): StepInfo {
-    return JSON.parse(this.#native().trainInfo());
+    return JSON.parse(this.#native().info());
   }
 
   /**
@@ -66,7 +66,7 @@ export class Trainer {
     if (mask?.every((weight) => weight === 0)) throw new RangeError('mask is 0 everywhere; a step must have something to predict');
     this.#changed();
     borrow(this.#core, (scratch) => {
-      succeed(native.trainStep(scratch.integers(ids), mask ? scratch.floats(mask) : 0, batch, length, microBatch));
+      succeed(native.step(scratch.integers(ids), mask ? scratch.floats(mask) : 0, batch, length, microBatch));
     });
     return this.info;
   }

@@ -12,7 +12,7 @@ const data = (name) => `new URL("data:application/wasm;base64,${readFileSync(dis
  * a server cannot share memory among threads.
  */
 function withoutAddresses(code, address) {
-  return code.replace(/new URL\("(lengthwise\.wasm|\.\/thread\.js|\.\/lengthwise-threads(-relaxed)?\.wasm)",\s*import\.meta\.url\)/g, none)
+  return code.replace(/new URL\("(lengthwise\.wasm|\.\/thread\.js|\.\/lengthwise-(threads|inference)(-relaxed)?\.wasm)",\s*import\.meta\.url\)/g, none)
     .replace(/new URL\("\.\/(lengthwise(?:-relaxed)?\.wasm)",\s*import\.meta\.url\)/g, (_, name) => address(name));
 }
 const isPackage = (id) => id.startsWith(dist('')) && /\.m?js$/.test(id.split('?')[0]);

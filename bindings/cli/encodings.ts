@@ -24,7 +24,7 @@ Examples:
   lengthwise encodings
   lengthwise encodings --json | jq '.[] | select(.name == "rope") | .options'`)
     .action(async ({ json }: { json?: boolean }) => {
-      const descriptors = (await load()).encodings(texts);
+      const descriptors = (await load({ inferenceOnly: true })).encodings(texts);
       if (json) return printJson(descriptors);
       printTable(['name', 'doors', 'learned', 'past its length', 'options', 'title'], descriptors.map((d) => [
         d.name, d.doors.join(' ') || '—', d.learned ? 'yes' : '', PAST[d.past],

@@ -23,7 +23,7 @@ export function withModel(command: Command): Command {
 }
 
 export async function readModel({ model: path, encoding, precision, threads }: ModelOptions): Promise<Model> {
-  const lw = await load({ threads });
+  const lw = await load({ threads, inferenceOnly: true });
   let model = lw.loadModel(await readBytes('model', path));
   if (encoding !== undefined) {
     const { specs: [spec], modules } = await withModules([encoding]), trained = model;

@@ -68,7 +68,7 @@ Examples:
       const { specs: [own], modules } = await withModules([name]);
       const spec = options.options === undefined ? own! : { ...options.options, name: own! } as EncodingTerm;
       const given = Object.entries({ heads, kvHeads, headDim, width, trainedLength, causal, seed }).filter(([, v]) => v !== undefined);
-      const lw = await load();
+      const lw = await load({ inferenceOnly: true });
       for (const definition of modules.values()) lw.register(definition);
       const encoding = lw.encoding(spec, Object.fromEntries(given));
       for (const [key, values] of Object.entries(options.parameters ?? {})) encoding.setParameter(key, flatten(key, values));

@@ -1,4 +1,4 @@
-// Builds everything into dist/: the four WebAssembly modules, the texts of the catalogue, the TypeScript, the page. Each step is
+// Builds everything into dist/: the six WebAssembly modules, the texts of the catalogue, the TypeScript, the page. Each step is
 // skipped when nothing it reads has changed. `npm run build` runs it; start and test import it.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -115,10 +115,12 @@ function copyChanged(from, to) {
 }
 
 async function buildModules() {
-  const targets = ['lengthwise_module', 'lengthwise_threads_module', 'kernels']; // kernels: what the page of the bench measures
+  const targets = ['lengthwise_module', 'lengthwise_threads_module', 'lengthwise_inference_module', 'kernels']; // kernels: what the page of the bench measures
   const [simd, relaxed] = [await buildPreset('wasm', targets), await buildPreset('wasm-relaxed', targets)];
-  const built = { '': simd, '-relaxed': relaxed, '-threads': join(simd, 'threads'), '-threads-relaxed': join(relaxed, 'threads') };
-  const loaders = new Set(Object.values(built).map((folder) => readFileSync(join(folder, 'lengthwise.mjs'), 'utf8')));
+  const built = Object.fromEntries(['', 'threads', 'inference'].flatMap((part) => [[simd, ''], [relaxed, '-relaxed']].map(([folder, variant]) =>
+    [`${part && `-${part}`}${variant}`, join(folder, part)])));
+  // One loader for all: the modules for inference only want less of it.
+  const loaders = new Set(Object.values(built).filter((folder) => !folder.endsWith('inference')).map((folder) => readFileSync(join(folder, 'lengthwise.mjs'), 'utf8')));
   if (loaders.size > 1) throw new Problem('lengthwise.mjs differs between the modules: one cannot start all.');
   // Nobody looks into what Emscripten wrote: half the letters, a millisecond less until it is read.
   const loader = join(simd, 'lengthwise.min.mjs');

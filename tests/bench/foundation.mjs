@@ -14,15 +14,17 @@ const dist = new URL('../../dist/', import.meta.url);
 const median = (values) => [...values].sort((a, b) => a - b)[values.length >> 1];
 
 // A fresh process each time: a second load in the same one finds everything warm.
-const script = `const t = performance.now(); const { load } = await import('${new URL('index.js', dist)}'); await load(); console.log(performance.now() - t)`;
-const ready = Array.from({ length: 9 }, () => Number(execFileSync(process.execPath, ['--input-type=module', '-e', script])));
-console.log(`import to ready in Node: median ${median(ready).toFixed(1)} ms, best ${Math.min(...ready).toFixed(1)} ms`);
+for (const options of ['', '{ inferenceOnly: true }']) {
+  const script = `const t = performance.now(); const { load } = await import('${new URL('index.js', dist)}'); await load(${options}); console.log(performance.now() - t)`;
+  const ready = Array.from({ length: 9 }, () => Number(execFileSync(process.execPath, ['--input-type=module', '-e', script])));
+  console.log(`import to ready in Node, load(${options}): median ${median(ready).toFixed(1)} ms, best ${Math.min(...ready).toFixed(1)} ms`);
+}
 
 const kilobytes = (bytes) => (brotliCompressSync(bytes).length / 1024).toFixed(1);
 const bundle = buildSync({ stdin: { contents: `import { load } from './index.js'; globalThis.load = load;`, resolveDir: fileURLToPath(dist) },
   bundle: true, minify: true, format: 'esm', write: false }).outputFiles[0].contents;
 console.log(`what a page needs of the JavaScript, bundled: ${kilobytes(bundle)} KB brotli`);
-for (const name of ['lengthwise.wasm', 'lengthwise-relaxed.wasm', 'texts.mjs']) console.log(`${name}: ${kilobytes(readFileSync(new URL(name, dist)))} KB brotli`);
+for (const name of ['lengthwise.wasm', 'lengthwise-relaxed.wasm', 'lengthwise-inference.wasm', 'lengthwise-inference-relaxed.wasm', 'texts.mjs']) console.log(`${name}: ${kilobytes(readFileSync(new URL(name, dist)))} KB brotli`);
 
 const { load } = await import(new URL('index.js', dist));
 for (const line of stepRates(await load())) console.log(line);

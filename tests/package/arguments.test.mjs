@@ -27,6 +27,7 @@ const CALLS = [
   ['load(options)', (bad) => load(bad), /load options/, ['undefined', '{}']],
   ['load(wasmBinary)', (bad) => load({ wasmBinary: bad }), /wasmBinary/, ['undefined']],
   ['load(variant)', (bad) => load({ variant: bad }), /variant/, ['undefined', 'null']],
+  ['load(inferenceOnly)', (bad) => load({ inferenceOnly: bad }), /inferenceOnly/, ['undefined', 'null', 'true', 'false']],
   ['load(wasmUrl)', (bad) => load({ wasmUrl: bad }), /wasmUrl|http|file/, ['undefined', 'null']],
   ['worker load(options)', async (bad) => (await loadRemote(bad)).terminate(), /load options/, ['undefined', '{}']],
   ['worker load(createWorker)', async (bad) => (await loadRemote({ createWorker: bad })).terminate(), /createWorker/, ['undefined']],

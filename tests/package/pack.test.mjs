@@ -109,7 +109,7 @@ test('a bundler finds all its files', async () => {
   const { build } = await import('vite');
   const { output } = await build({ root: home, configFile: false, logLevel: 'silent', build: { write: false } });
   const names = output.map((file) => file.fileName.replace(/-[\w-]{8}\./, '.'));
-  const files = ['', '-relaxed', '-threads', '-threads-relaxed'].map((variant) => `assets/lengthwise${variant}.wasm`);
+  const files = ['', '-threads', '-inference'].flatMap((part) => ['', '-relaxed'].map((variant) => `assets/lengthwise${part}${variant}.wasm`));
   for (const name of [...files, 'assets/worker.js', 'assets/thread.js']) assert.equal(names.filter((each) => each === name).length, 1, `${name} in ${names}`);
 });
 
@@ -182,7 +182,7 @@ test('a development server of Vite finds the WebAssembly, given one line (vitejs
     };
     await visit(new URL('main.js', server.resolvedUrls.local[0]));
     const modules = await Promise.all([...seen].filter(([url]) => url.includes('.wasm')).map(([, file]) => file));
-    assert.equal(modules.length, 4, [...seen.keys()].join());
+    assert.equal(modules.length, 6, [...seen.keys()].join());
     for (const module of modules) assert.deepEqual([...new Uint8Array(module, 0, 4)], [0, 0x61, 0x73, 0x6d]);
   } finally {
     await server.close();
@@ -194,13 +194,15 @@ test('the tarball holds what it needs and no more', () => {
   for (const name of ['bindings', 'src', 'tests', 'dist/web']) assert.ok(!existsSync(join(installed, name)), name);
 });
 
-test('a page that loads it downloads at most 155 KB', async () => {
+test('a page that loads it downloads at most 150 KB, 120 for inference only', async () => {
   const { build } = await import('esbuild');
   const entry = { contents: `import { load } from 'lengthwise'; globalThis.load = load;`, resolveDir: home };
   const { outputFiles } = await build({ stdin: entry, bundle: true, minify: true, format: 'esm', write: false, logLevel: 'silent' });
   const script = brotliCompressSync(outputFiles[0].contents).length;
-  for (const name of ['lengthwise.wasm', 'lengthwise-relaxed.wasm']) {
-    const size = script + brotliCompressSync(readFileSync(join(installed, 'dist', name))).length;
-    assert.ok(size <= 155 * 1024, `${name} and its script: ${size} bytes with brotli`);
+  for (const [part, most] of [['', 150], ['-inference', 120]]) {
+    for (const name of [`lengthwise${part}.wasm`, `lengthwise${part}-relaxed.wasm`]) {
+      const size = script + brotliCompressSync(readFileSync(join(installed, 'dist', name))).length;
+      assert.ok(size <= most * 1024, `${name} and its script: ${size} bytes with brotli`);
+    }
   }
 });
