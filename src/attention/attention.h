@@ -38,8 +38,8 @@ struct AttentionScratch { Buffer<float> floats; };
 
 // plan covers tokens 0 … max(keys, offset + queries) − 1 at least. Content terms have had begin() and sequence() already.
 // out: row r, head h at out + r·out_stride + h·head_dim. lse: log-sum-exp [heads][queries], or nullptr (−∞ for an empty row);
-// where the plan is linear, the logarithm of the denominator. A key that weighs less than e⁻⁶⁴ of its row's heaviest weighs 0.
-// False: out of memory.
+// where the plan is linear, the logarithm of the denominator. A key that weighs less than e⁻⁶⁴ of its row's heaviest weighs 0;
+// whole tiles of such keys are not even multiplied, where a bias shows that they are. False: out of memory.
 [[nodiscard]] bool attention(const AttentionInput& in, const Plan& plan, Contents contents, float* out, ptrdiff_t out_stride,
                              float* lse, AttentionScratch& scratch);
 [[nodiscard]] bool attention_reference(const AttentionInput& in, const Plan& plan, Contents contents, float* out,

@@ -26,8 +26,8 @@ struct Job {
   const float* lse;
   // Scratch. Blocks [block_rows][W]: q turned and multiplied by factor, dout, gradients of q (of the product, and the part
   // that content terms give). Rows and panels of a key/value head, gradients [T][W]. Four rows of scores and gradients.
-  // q, dq, keys, key_panels and dk once for each zone.
-  float *q, *out_gradient, *dq, *dq_content, *keys, *key_panels, *value_panels, *dk, *dv, *s, *ds, *far, *raw, *weights;
+  // q, dq, keys, key_panels and dk once for each zone. Of each tile the length of its longest key, or nullptr: skip none.
+  float *q, *out_gradient, *dq, *dq_content, *keys, *key_panels, *value_panels, *dk, *dv, *s, *ds, *far, *raw, *weights, *longest;
   ptrdiff_t block_size, rows_size, panels_size;  // floats of each
 
   const float* head_q(int h, int r) const { return in.q + r * in.q_stride + ptrdiff_t(h) * in.head_dim; }
@@ -101,9 +101,16 @@ void four_rows(const Job& job, int h, int i, int n, int count, Interval tile, co
     if (job.lse[size_t(h) * job.in.queries + i + r] == minus_infinity) rows.sees(r, {0, 0});
   rows.measure();
   if (rows.empty()) return;
-  const float *q = job.q + n * W, *dout = job.out_gradient + n * W;
-  raw_scores(job.plan, rows, {q, job.block_size, job.key_panels, job.panels_size, D}, job.s, job.far, job.s_stride);
-  dot_panels(dout, job.value_panels + at * D, D, rows.hull.first / panel, round_up(rows.hull.last, panel) / panel, job.ds, job.s_stride);
+  const float *q = job.q + n * W, *dout = job.out_gradient + n * W, *value_panels = job.value_panels + at * D;
+  const Operands operands{q, job.block_size, job.key_panels, job.panels_size, D};
+  auto shift = [&](int r) {  // NaN if 0 · dp or 0 · delta might be
+    return job.lse[size_t(h) * job.in.queries + i + r] + 0 * (delta[n + r] + dot(dout + r * W, dout + r * W, W));
+  };
+  if (job.longest && weightless(job.plan, h, rows, operands, value_panels, round_up(tile.last - tile.first, panel) * D,
+                                job.longest[tile.first / tile_keys], shift))
+    return;
+  raw_scores(job.plan, rows, operands, job.s, job.far, job.s_stride);
+  dot_panels(dout, value_panels, D, rows.hull.first / panel, round_up(rows.hull.last, panel) / panel, job.ds, job.s_stride);
   for (int r = 0; r < count; r++) {
     float *s = job.s + r * job.s_stride, *ds = job.ds + r * job.s_stride;
     if (job.contents.empty()) row(job, h, i + r, rows.parts[r], tile.first, delta[n + r], s, ds);
@@ -194,6 +201,7 @@ void pack_head(const Job& job, int kv) {
     clear(job.dk + zone * job.rows_size, size_t(T) * job.W);
   }
   clear(job.dv, size_t(T) * job.W);
+  for (int t = 0; t < T && job.longest; t += tile_keys) job.longest[t / tile_keys] = not_yet;
 }
 
 void unpack_head(const Job& job, int kv) {
@@ -227,7 +235,7 @@ bool attention_backward(const AttentionInput& in, const Plan& plan, Contents con
                dq_content = place(block_size), keys = place(zones * rows_size), key_panels = place(zones * panels_size),
                value_panels = place(panels_size), dk = place(zones * rows_size), dv = place(rows_size), s = place(scores_size),
                ds = place(scores_size), far = place(zones > 1 ? scores_size : 0), raw = place(contents.empty() ? 0 : T + panel),
-               weights = place(contents.empty() ? 0 : T + panel);
+               weights = place(contents.empty() ? 0 : T + panel), longest = place(round_up(T, tile_keys) / tile_keys);
   // All heads add to the gradient of the angles; a content term works on one row at a time: one thread.
   const bool shared = contents.empty() && !(gradient.plan && !gradient.plan->angle.empty()) &&
                       worth_sharing <= double(in.heads) * in.queries * in.keys * D;
@@ -239,7 +247,8 @@ bool attention_backward(const AttentionInput& in, const Plan& plan, Contents con
     const Job job{in, plan, contents, gradient.plan, gradient, W, s_stride, plan.score_scale, out, dout, out_stride, lse,
                   base + q, base + out_gradient, base + dq, base + dq_content, base + keys, base + key_panels,
                   base + value_panels, base + dk, base + dv, base + s, base + ds, base + far, base + raw, base + weights,
-                  ptrdiff_t(block_size), ptrdiff_t(rows_size), ptrdiff_t(panels_size)};
+                  may_skip(in, plan, contents) ? base + longest : nullptr, ptrdiff_t(block_size), ptrdiff_t(rows_size),
+                  ptrdiff_t(panels_size)};
     pack_head(job, kv);
     for (int h = kv * group; h < (kv + 1) * group; h++)
       for (int i = 0; i < in.queries; i += block_rows) block(job, h, i, std::min(block_rows, in.queries - i));

@@ -3,6 +3,7 @@
 // block of rows, which are larger then: what is needed beyond inputs and output is bounded, whatever the length.
 // Where zones turn queries and keys in different ways, both are packed once for each zone.
 // Threads take key/value heads or, if there are too few, pieces of the rows that read one; each packs for itself.
+// With a bias the keys next to the rows are met first: far ones may then weigh too little to be multiplied.
 // Where a content term is open a tile is as wide as the row, so that the term sees all of its scores at once.
 #include "attention/products.h"
 #include "parallel/threads.h"
@@ -29,14 +30,16 @@ struct Job {
   float* out;
   ptrdiff_t out_stride;
   float* lse;
-  // Scratch: q [zones][rows][W], acc [rows][W], of the packed keys: turned [tile_keys][W], panels [zones], values.
-  float *q, *acc, *s, *far, *raw, *turned, *panels, *values;
+  // Scratch: q [zones][rows][W], acc [rows][W], of the packed keys: turned [tile_keys][W], panels [zones], values, and of each
+  // tile the length of its longest key, or nullptr: skip none.
+  float *q, *acc, *s, *far, *raw, *turned, *panels, *values, *longest;
   int s_stride;
   ptrdiff_t zone_q, zone_keys;  // floats from zone to zone
   Running* running;             // [rows]
 
   const float* head_q(int h, int r) const { return in.q + r * in.q_stride + ptrdiff_t(h) * in.head_dim; }
   int kv_head(int h) const { return h / (in.heads / in.kv_heads); }
+  int meets_first(int r, int count) const { return longest ? in.offset + r + count - 1 : 0; }  // which key, of rows r …
 };
 
 // raw scores of row (h, i) → exp(score − maximum so far); what has been summed so far is brought to the new maximum.
@@ -83,17 +86,20 @@ void finish(const Job& job, int h, int r, const Running& row, const float* acc) 
 void four_rows(const Job& job, int h, int r, int n, int count, Interval tile, int first) {
   const Rows rows(job.plan, job.in.offset + r, count, job.in.keys, tile);
   if (rows.empty()) return;
-  const int W = job.W, D = job.in.head_dim;
+  const int W = job.W, D = job.in.head_dim, width = tile.last - tile.first;
   float* acc = job.acc + n * W;
-  raw_scores(job.plan, rows, {job.q + n * W, job.zone_q, job.panels - ptrdiff_t(first) * D, job.zone_keys, D},
-             job.s, job.far, job.s_stride);
+  const float* values = job.values + ptrdiff_t(tile.first - first) * W;
+  const Operands operands{job.q + n * W, job.zone_q, job.panels - ptrdiff_t(first) * D, job.zone_keys, D};
+  if (job.longest && weightless(job.plan, h, rows, operands, values, width * W, job.longest[(tile.first - first) / tile_keys],
+                                [&](int i) { return job.running[n + i].max; }))
+    return;
+  raw_scores(job.plan, rows, operands, job.s, job.far, job.s_stride);
   for (int i = 0; i < count; i++) {
     float* s = job.s + i * job.s_stride;
     if (job.contents.empty()) weigh(job, h, rows.query + i, rows.parts[i], tile.first, s, job.running[n + i], acc + i * W);
     else weigh_content(job, h, r + i, rows.parts[i], tile.first, s, job.running[n + i], acc + i * W);
   }
-  const float* values = job.values + ptrdiff_t(tile.first - first) * W;
-  each_cell(rows.parts, count, tile.last - tile.first,
+  each_cell(rows.parts, count, width,
             [&](int a, int b) { mix<4>(job.s, job.s_stride, values, W, a, b, acc); },
             [&](int a) { corner<false>(job.s, job.s_stride, values, W, a, acc); },
             [&](int i, int a, int b) { mix<1>(job.s + i * job.s_stride, 0, values, W, a, b, acc + i * W); });
@@ -118,12 +124,21 @@ Interval start(const Job& job, int h, int r, int count) {
   return all;
 }
 
-// The rows meet the keys that are packed, from `first` on.
-void meet(const Job& job, int h, int r, int count, Interval keys, int first) {
+// f(first) for every `unit` of the keys: from the one that holds `key`, or is next to it, back to the first, then for the later.
+template <class F>
+void near_first(Interval keys, int unit, int key, F f) {
+  const int nearest = keys.first + std::max(std::min(key, keys.last - 1) - keys.first, 0) / unit * unit;
+  for (int first = nearest; first >= keys.first; first -= unit) f(first);
+  for (int first = nearest + unit; first < keys.last; first += unit) f(first);
+}
+
+// The rows meet these of the keys that are packed.
+void meet(const Job& job, int h, int r, int count, Interval keys, Interval packed) {
   const int width = job.contents.empty() ? tile_keys : std::max(job.in.keys, 1);
-  for (int t = keys.first / width * width; t < keys.last; t += width)
+  near_first({keys.first / width * width, keys.last}, width, job.meets_first(r, count), [&](int t) {
     for (int n = 0; n < count; n += 4)
-      four_rows(job, h, r + n, n, std::min(4, count - n), {t, std::min(t + width, job.in.keys)}, first);
+      four_rows(job, h, r + n, n, std::min(4, count - n), {t, std::min(t + width, packed.last)}, packed.first);
+  });
 }
 
 // Keys, turned, into panels and values into rows.
@@ -132,6 +147,7 @@ void pack(const Job& job, int kv, Interval keys) {
   pack_rows(in.value(kv, keys.first), in.v_stride, keys.last - keys.first, in.head_dim, 1, job.values);
   for (int t = keys.first; t < keys.last; t += tile_keys) {
     const int count = std::min(tile_keys, keys.last - t);
+    if (job.longest) job.longest[(t - keys.first) / tile_keys] = not_yet;
     for (int zone = 0; zone < job.plan.zone_count(); zone++) {
       const Rotation& rotation = job.plan.zone_rotation(zone);
       const bool turns = !in.keys_rotated && rotation.pairs > 0, copied = turns || job.W > in.head_dim;
@@ -180,7 +196,8 @@ bool attention(const AttentionInput& in, const Plan& plan, Contents contents, fl
   const size_t block_size = size_t(rows) * W, head_size = size_t(at_once) * D;
   const size_t q = place(zones * block_size), acc = place(block_size), s = place(size_t(s_stride) * 4 + panel),
                far = place(zones > 1 ? size_t(s_stride) * 4 + panel : 0), raw = place(contents.empty() ? 0 : T),
-               turned = place(size_t(tile_keys) * W), panels = place(zones * head_size), values = place(size_t(at_once) * W);
+               turned = place(size_t(tile_keys) * W), panels = place(zones * head_size), values = place(size_t(at_once) * W),
+               longest = place(round_up(at_once, tile_keys) / tile_keys);
   if (!scratch.floats.resize(end * workers)) return false;
 
   const int blocks = (in.queries + rows - 1) / rows, group = in.heads / in.kv_heads, units = group * blocks;
@@ -189,7 +206,8 @@ bool attention(const AttentionInput& in, const Plan& plan, Contents contents, fl
     float* base = scratch.floats.data() + thread * end;
     Running running[large_block_rows];
     const Job job{in, plan, contents, W, plan.score_scale, out, out_stride, lse,
-                  base + q, base + acc, base + s, base + far, base + raw, base + turned, base + panels, base + values, s_stride,
+                  base + q, base + acc, base + s, base + far, base + raw, base + turned, base + panels, base + values,
+                  may_skip(in, plan, contents) ? base + longest : nullptr, s_stride,
                   ptrdiff_t(block_size), ptrdiff_t(head_size), running};
     const int kv = part / pieces, piece = pieces - 1 - part % pieces;  // the last rows first: they may see the most
     if (!few && in.keys <= at_once) pack(job, kv, {0, in.keys});
@@ -200,13 +218,13 @@ bool attention(const AttentionInput& in, const Plan& plan, Contents contents, fl
         continue;
       }
       const Interval all = start(job, h, r, count);
-      if (in.keys <= at_once) meet(job, h, r, count, all, 0);
+      if (in.keys <= at_once) meet(job, h, r, count, all, {0, in.keys});
       else
-        for (int first = all.first / tile_keys * tile_keys; first < all.last; first += at_once) {
+        near_first({all.first / tile_keys * tile_keys, all.last}, at_once, job.meets_first(r, count), [&](int first) {
           const Interval keys{first, std::min(first + at_once, all.last)};
           pack(job, kv, keys);
-          meet(job, h, r, count, keys, first);
-        }
+          meet(job, h, r, count, keys, keys);
+        });
       for (int n = 0; n < count; n++) finish(job, h, r + n, running[n], job.acc + n * W);
     }
   });

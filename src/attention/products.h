@@ -145,6 +145,61 @@ inline void raw_scores(const Plan& plan, const Rows& rows, const Operands& in, f
   }
 }
 
+// Tiles whose keys weigh nothing need not be multiplied. No raw score is above ‖query‖·‖key‖, turned and in whichever zone:
+// with a bias, such as a penalty on distance, that may lie too far below what the row has met. Squares that are not finite
+// make NaN of the bound, for which no comparison holds: 0 · NaN still shows.
+inline bool may_skip(const AttentionInput& in, const Plan& plan, Contents contents) {
+  return !plan.bias.table.empty() && contents.empty() && in.keys > tile_keys;
+}
+constexpr float not_yet = -1;  // instead of what longest_key() would say
+
+// Of the tile, rounded up by more than a product may be; `values`: its n values.
+[[gnu::noinline]] inline float longest_key(const Operands& in, int zones, Interval tile, const float* values, int n) {
+  f32x4 top = simd::zero(), sum = top;
+  for (int zone = 0; zone < zones; zone++)
+    for (int t = tile.first; t < tile.last; t += panel) {
+      const float* y = in.panels + zone * in.panels_zone + ptrdiff_t(t) * in.D;
+      f32x4 low = simd::zero(), high = low;
+      for (int d = 0; d < in.D; d++, y += panel) {
+        const f32x4 y0 = simd::load(y), y1 = simd::load(y + 4);
+        low = simd::madd(y0, y0, low), high = simd::madd(y1, y1, high);
+      }
+      top = simd::max(top, simd::max(low, high)), sum += low + high;
+    }
+  return 1.0001f * std::sqrt(simd::largest(top)) + 0 * (simd::sum(sum) + dot(values, values, n));
+}
+inline float query_length(const Operands& in, int zones, int r) {
+  const int W = padded(in.D);
+  float top = 0, sum = 0;
+  for (int zone = 0; zone < zones; zone++) {
+    const float *x = in.x + zone * in.x_zone + r * W, square = dot(x, x, W);
+    top = std::max(top, square), sum += square;
+  }
+  return std::sqrt(top) + 0 * sum;
+}
+
+// Whether the tile weighs nothing in any row; shift(r): what row r subtracts from its scores. `longest` is found when first
+// needed: where the biases alone are too large, as almost always where no tile can be skipped, nothing else is looked at.
+template <class Shift>
+bool weightless(const Plan& plan, int head, const Rows& rows, const Operands& in, const float* values, int n, float& longest,
+                Shift shift) {
+  for (int r = 0; r < rows.count; r++) {
+    const Part& part = rows.parts[r];
+    if (part.empty()) continue;
+    const float *bias = row_bias(plan, head, rows.query + r, rows.tile.first), scale = row_scale(plan, head, rows.query + r);
+    const float minus = shift(r);
+    const Interval all = part.hull();
+    bool nothing = scale > 0 && weightless(0, bias, scale, minus, all.last - 1, all.last) &&
+                   weightless(0, bias, scale, minus, all.first, all.first + 1);
+    if (!nothing) return false;
+    if (longest == not_yet) longest = longest_key(in, plan.zone_count(), rows.tile, values, n);
+    const float most = query_length(in, plan.zone_count(), r) * longest;
+    part.each([&](int a, int b) { nothing = nothing && weightless(most, bias, scale, minus, a, b); });
+    if (!nothing) return false;
+  }
+  return true;
+}
+
 // y[r] += Σ_{a ≤ j < b} w[r][j] · x[j] for R rows of W numbers, V vectors of each at a time, from d on. Returns where it stopped.
 template <int R, int V>
 [[gnu::noinline]] int mix_columns(const float* w, ptrdiff_t w_stride, const float* x, int W, int a, int b, float* y, int d) {

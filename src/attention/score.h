@@ -158,6 +158,15 @@ inline float exponentials(float* s, float shift, int a, int b) {
   });
   return simd::sum(sum);
 }
+// Whether all of these would be 0 if no raw score were above `most`. NaN: no.
+inline bool weightless(float most, const float* bias, float row_scale, float shift, int a, int b) {
+  const f32x4 raw = simd::splat(most), scale = simd::splat(row_scale), minus = simd::splat(shift);
+  for (int j = a; j < b; j += 4) {
+    const f32x4 x = scaled(unscaled(raw, bias, j), scale, nullptr, j) - minus, least = simd::splat(simd::softmax_least);
+    if (!simd::all((j + 4 <= b ? x : simd::select(first_lanes(b - j), x, simd::splat(minus_infinity))) < least)) return false;
+  }
+  return true;
+}
 // Zero in what the row does not see between its first and its last key.
 inline void zero_holes(float* x, const Part& part) {
   int end = -1;

@@ -143,9 +143,10 @@ inline f32x4 exp(f32x4 x) {
 // The same for x ≤ 88 or NaN, for a softmax, where 1 is the largest: a quarter cheaper, since 2ⁿ is a factor and NaN passes
 // by itself. Below −64 it is 0: a sum of floats would not show e⁻⁶⁴, but its products could be subnormal, and each of these
 // takes some processors as long as a hundred others.
+constexpr float softmax_least = -64;
 inline f32x4 softmax_exp(f32x4 x) {
   f32x4 shifted, p = exp_of_rest(x, 12582912.0f + 127, shifted);
-  return zero_where(x < splat(-64), p * f32x4{wasm_i32x4_shl(shifted.bits, 23)});
+  return zero_where(x < splat(softmax_least), p * f32x4{wasm_i32x4_shl(shifted.bits, 23)});
 }
 
 }  // namespace lw::simd

@@ -102,6 +102,16 @@ struct AttentionCase {
     b.head_stride = toeplitz ? 2 * T - 1 : ptrdiff_t(T) * T;
     return fill(b.table, size_t(heads) * b.head_stride + 16, random);
   }
+  // As ALiBi: −slope · distance, by distance or (which must make no difference) in a full table; each head's slope is half the
+  // slope of the one before.
+  bool open_slopes(double steepest = 0.5, bool by_distance = true) {
+    if (!open_bias(by_distance)) return false;
+    for (int h = 0; h < heads; h++)
+      for (int i = 0; i < plan.length; i++)
+        for (int j = 0; j < plan.length; j++)
+          plan.bias.table[plan.bias.index(h, i) + j] = float(-std::ldexp(steepest, -h) * std::abs(i - j));
+    return true;
+  }
   bool open_scale(uint64_t seed = 9) {
     Random random(seed);
     if (!plan.scale.resize(size_t(heads) * plan.length)) return false;
