@@ -130,7 +130,7 @@ void breaks_as_the_reference(const AttentionCase& c) {
 TEST_CASE("steep biases of every kind: the reference's outputs, and to the bit what nothing skipped gives") {
   int choice = 0;
   for (int table = 0; table < tables; table++)
-    for (int T : {193, 390, 600})
+    for (int T : {193, 500})
       for (bool causal : {true, false}) {
         if (table == triangular && !causal) continue;
         choice++;
@@ -154,7 +154,7 @@ TEST_CASE("steep biases: queries that come after many keys, and keys packed part
     for (bool causal : {true, false}) {
       if (table == triangular && !causal) continue;
       CAPTURE(table); CAPTURE(causal);
-      for (int queries : {1, 5, 130})
+      for (int queries : {5, 130})
         for (bool keys_rotated : {true, false}) {
           AttentionCase c(queries, 700, 700 - queries, 4, 2, 6, causal, 9);
           REQUIRE(c.open_rotation(3, Pairing::interleaved));
@@ -266,7 +266,9 @@ TEST_CASE("what is not finite shows from afar as it does from near") {
   }
 }
 
-// Nothing that is returned tells whether a tile was skipped. On its way to 0, though, the exponential of −10¹⁵ overflows.
+// Nothing that is returned tells whether a tile was skipped. On its way to 0, though, the exponential of −10¹⁵ overflows, which
+// processors tell and WebAssembly does not.
+#ifdef FE_OVERFLOW
 TEST_CASE("far tiles are skipped: forward and backward") {
   auto overflows = [](auto f) {
     std::feclearexcept(FE_ALL_EXCEPT);
@@ -285,3 +287,4 @@ TEST_CASE("far tiles are skipped: forward and backward") {
     CHECK(!overflows([&] { everything(c, dout); }));
   }
 }
+#endif
