@@ -106,9 +106,8 @@ void four_rows(const Job& job, int h, int i, int n, int count, Interval tile, co
   auto shift = [&](int r) {  // NaN if 0 · dp or 0 · delta might be
     return job.lse[size_t(h) * job.in.queries + i + r] + 0 * (delta[n + r] + dot(dout + r * W, dout + r * W, W));
   };
-  if (job.longest && weightless(job.plan, h, rows, operands, value_panels, round_up(tile.last - tile.first, panel) * D,
-                                job.longest[tile.first / tile_keys], shift))
-    return;
+  auto longest = [&] { return longest_key(operands, job.plan.zone_count(), tile, value_panels, round_up(tile.last - tile.first, panel) * D); };
+  if (job.longest && weightless(job.plan, h, rows, operands, job.longest[tile.first / tile_keys], longest, shift)) return;
   raw_scores(job.plan, rows, operands, job.s, job.far, job.s_stride);
   dot_panels(dout, value_panels, D, rows.hull.first / panel, round_up(rows.hull.last, panel) / panel, job.ds, job.s_stride);
   for (int r = 0; r < count; r++) {

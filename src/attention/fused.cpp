@@ -1,6 +1,6 @@
 // Attention in tiles with an online softmax. Keys (turned) and values of one key/value head are packed once; then blocks
-// of query rows meet tiles of keys, four rows at a time. A head with too many keys is packed part by part, again for each
-// block of rows, which are larger then: what is needed beyond inputs and output is bounded, whatever the length.
+// of query rows meet tiles of keys, four rows at a time. Where a head has too many keys each tile is packed when it is met,
+// again for each block of rows, which are larger then: what is needed beyond inputs and output is bounded, whatever the length.
 // Where zones turn queries and keys in different ways, both are packed once for each zone.
 // Threads take key/value heads or, if there are too few, pieces of the rows that read one; each packs for itself.
 // With a bias the keys next to the rows are met first: far ones may then weigh too little to be multiplied.
@@ -15,7 +15,7 @@ namespace {
 using namespace attention_detail;
 
 constexpr int block_rows = 64, large_block_rows = 512;
-constexpr int packed_floats = 1 << 19;  // of keys and values at once, but whole tiles: 2 MB, part of the second cache
+constexpr int packed_floats = 1 << 19;  // of keys and values at once, or else one tile: 2 MB, part of the second cache
 constexpr int direct_queries = 3;  // so few queries read keys and values where they lie
 
 struct Running { float max, sum; };  // of one row's softmax
@@ -30,16 +30,16 @@ struct Job {
   float* out;
   ptrdiff_t out_stride;
   float* lse;
-  // Scratch: q [zones][rows][W], acc [rows][W], of the packed keys: turned [tile_keys][W], panels [zones], values, and of each
-  // tile the length of its longest key, or nullptr: skip none.
+  // Scratch: q [zones][rows][W], acc [rows][W], of the packed keys: turned [tile_keys][W], panels [zones], values; of each tile
+  // the length of its longest key, or nullptr: skip none.
   float *q, *acc, *s, *far, *raw, *turned, *panels, *values, *longest;
+  bool whole;  // all keys are packed, not only those of one tile
   int s_stride;
   ptrdiff_t zone_q, zone_keys;  // floats from zone to zone
   Running* running;             // [rows]
 
   const float* head_q(int h, int r) const { return in.q + r * in.q_stride + ptrdiff_t(h) * in.head_dim; }
   int kv_head(int h) const { return h / (in.heads / in.kv_heads); }
-  int meets_first(int r, int count) const { return longest ? in.offset + r + count - 1 : 0; }  // which key, of rows r …
 };
 
 // raw scores of row (h, i) → exp(score − maximum so far); what has been summed so far is brought to the new maximum.
@@ -82,17 +82,20 @@ void finish(const Job& job, int h, int r, const Running& row, const float* acc) 
   if (job.lse) job.lse[size_t(h) * job.in.queries + r] = row.sum == 0 ? minus_infinity : row.max + std::log(row.sum);
 }
 
-// Rows r … r + 3 (`count` of them exist), n the first one's place in the block, meet one tile; `first` is the first key packed.
-void four_rows(const Job& job, int h, int r, int n, int count, Interval tile, int first) {
+// Rows r … r + 3 (`count` of them exist), n the first one's place in the block, meet one tile, packed after need().
+template <class Need>
+void four_rows(const Job& job, int h, int r, int n, int count, Interval tile, Need need) {
   const Rows rows(job.plan, job.in.offset + r, count, job.in.keys, tile);
   if (rows.empty()) return;
-  const int W = job.W, D = job.in.head_dim, width = tile.last - tile.first;
+  const int W = job.W, D = job.in.head_dim, first = job.whole ? 0 : tile.first, width = tile.last - tile.first;
   float* acc = job.acc + n * W;
   const float* values = job.values + ptrdiff_t(tile.first - first) * W;
   const Operands operands{job.q + n * W, job.zone_q, job.panels - ptrdiff_t(first) * D, job.zone_keys, D};
-  if (job.longest && weightless(job.plan, h, rows, operands, values, width * W, job.longest[(tile.first - first) / tile_keys],
+  auto longest = [&] { return need(), longest_key(operands, job.plan.zone_count(), tile, values, width * W); };
+  if (job.longest && weightless(job.plan, h, rows, operands, job.longest[tile.first / tile_keys], longest,
                                 [&](int i) { return job.running[n + i].max; }))
     return;
+  need();
   raw_scores(job.plan, rows, operands, job.s, job.far, job.s_stride);
   for (int i = 0; i < count; i++) {
     float* s = job.s + i * job.s_stride;
@@ -132,22 +135,12 @@ void near_first(Interval keys, int unit, int key, F f) {
   for (int first = nearest + unit; first < keys.last; first += unit) f(first);
 }
 
-// The rows meet these of the keys that are packed.
-void meet(const Job& job, int h, int r, int count, Interval keys, Interval packed) {
-  const int width = job.contents.empty() ? tile_keys : std::max(job.in.keys, 1);
-  near_first({keys.first / width * width, keys.last}, width, job.meets_first(r, count), [&](int t) {
-    for (int n = 0; n < count; n += 4)
-      four_rows(job, h, r + n, n, std::min(4, count - n), {t, std::min(t + width, packed.last)}, packed.first);
-  });
-}
-
 // Keys, turned, into panels and values into rows.
 void pack(const Job& job, int kv, Interval keys) {
   const AttentionInput& in = job.in;
   pack_rows(in.value(kv, keys.first), in.v_stride, keys.last - keys.first, in.head_dim, 1, job.values);
   for (int t = keys.first; t < keys.last; t += tile_keys) {
     const int count = std::min(tile_keys, keys.last - t);
-    if (job.longest) job.longest[(t - keys.first) / tile_keys] = not_yet;
     for (int zone = 0; zone < job.plan.zone_count(); zone++) {
       const Rotation& rotation = job.plan.zone_rotation(zone);
       const bool turns = !in.keys_rotated && rotation.pairs > 0, copied = turns || job.W > in.head_dim;
@@ -157,6 +150,21 @@ void pack(const Job& job, int kv, Interval keys) {
                   job.panels + zone * job.zone_keys + ptrdiff_t(t - keys.first) * in.head_dim);
     }
   }
+}
+
+// Rows r … r + count − 1 meet these keys.
+void meet(const Job& job, int h, int r, int count, Interval keys) {
+  const int width = job.contents.empty() ? tile_keys : std::max(job.in.keys, 1);
+  const int nearest = job.longest ? job.in.offset + r + count - 1 : 0;
+  near_first({keys.first / width * width, keys.last}, width, nearest, [&](int t) {
+    const Interval tile{t, std::min(t + width, job.in.keys)};
+    bool packed = job.whole;
+    auto need = [&] {
+      if (!packed) pack(job, job.kv_head(h), tile);
+      packed = true;
+    };
+    for (int n = 0; n < count; n += 4) four_rows(job, h, r + n, n, std::min(4, count - n), tile, need);
+  });
 }
 
 // One row, without packing.
@@ -183,11 +191,12 @@ bool attention(const AttentionInput& in, const Plan& plan, Contents contents, fl
                AttentionScratch& scratch) {
   if (plan.linear) return linear_attention(in, plan, out, out_stride, lse, scratch);
   const int D = in.head_dim, W = padded(D), T = round_up(in.keys, panel), zones = plan.zone_count();
+  const int tiles = may_skip(in, plan, contents) ? round_up(in.keys, tile_keys) / tile_keys : 0;
   const bool few = in.queries <= direct_queries && (in.keys_rotated || plan.rotation.pairs == 0);
   const int s_stride = few || !contents.empty() ? T : tile_keys;
   // Content terms want whole rows.
-  const int most = contents.empty() ? round_up(packed_floats / (zones * D + W), tile_keys) : T;
-  const int at_once = few ? 0 : std::min(T, most), rows = few ? 1 : in.keys > at_once ? large_block_rows : block_rows;
+  const bool whole = !contents.empty() || in.keys <= round_up(packed_floats / (zones * D + W), tile_keys);
+  const int at_once = few ? 0 : whole ? T : tile_keys, rows = few ? 1 : whole ? block_rows : large_block_rows;
   // A content term works on one row at a time, in memory of its own: one thread.
   const bool shared = contents.empty() && worth_sharing <= double(in.heads) * in.queries * in.keys * D;
   const int workers = shared ? threads() : 1;
@@ -197,7 +206,7 @@ bool attention(const AttentionInput& in, const Plan& plan, Contents contents, fl
   const size_t q = place(zones * block_size), acc = place(block_size), s = place(size_t(s_stride) * 4 + panel),
                far = place(zones > 1 ? size_t(s_stride) * 4 + panel : 0), raw = place(contents.empty() ? 0 : T),
                turned = place(size_t(tile_keys) * W), panels = place(zones * head_size), values = place(size_t(at_once) * W),
-               longest = place(round_up(at_once, tile_keys) / tile_keys);
+               longest = place(tiles);
   if (!scratch.floats.resize(end * workers)) return false;
 
   const int blocks = (in.queries + rows - 1) / rows, group = in.heads / in.kv_heads, units = group * blocks;
@@ -207,24 +216,17 @@ bool attention(const AttentionInput& in, const Plan& plan, Contents contents, fl
     Running running[large_block_rows];
     const Job job{in, plan, contents, W, plan.score_scale, out, out_stride, lse,
                   base + q, base + acc, base + s, base + far, base + raw, base + turned, base + panels, base + values,
-                  may_skip(in, plan, contents) ? base + longest : nullptr, s_stride,
-                  ptrdiff_t(block_size), ptrdiff_t(head_size), running};
+                  tiles ? base + longest : nullptr, whole, s_stride, ptrdiff_t(block_size), ptrdiff_t(head_size), running};
     const int kv = part / pieces, piece = pieces - 1 - part % pieces;  // the last rows first: they may see the most
-    if (!few && in.keys <= at_once) pack(job, kv, {0, in.keys});
+    if (!few && whole) pack(job, kv, {0, in.keys});
+    std::fill_n(base + longest, tiles, not_yet);
     for (int unit = units * piece / pieces; unit < units * (piece + 1) / pieces; unit++) {
       const int h = kv * group + unit / blocks, r = unit % blocks * rows, count = std::min(rows, in.queries - r);
       if (few) {
         direct(job, h, r);
         continue;
       }
-      const Interval all = start(job, h, r, count);
-      if (in.keys <= at_once) meet(job, h, r, count, all, {0, in.keys});
-      else
-        near_first({all.first / tile_keys * tile_keys, all.last}, at_once, job.meets_first(r, count), [&](int first) {
-          const Interval keys{first, std::min(first + at_once, all.last)};
-          pack(job, kv, keys);
-          meet(job, h, r, count, keys, keys);
-        });
+      meet(job, h, r, count, start(job, h, r, count));
       for (int n = 0; n < count; n++) finish(job, h, r + n, running[n], job.acc + n * W);
     }
   });

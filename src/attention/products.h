@@ -178,11 +178,10 @@ inline float query_length(const Operands& in, int zones, int r) {
   return std::sqrt(top) + 0 * sum;
 }
 
-// Whether the tile weighs nothing in any row; shift(r): what row r subtracts from its scores. `longest` is found when first
-// needed: where the biases alone are too large, as almost always where no tile can be skipped, nothing else is looked at.
-template <class Shift>
-bool weightless(const Plan& plan, int head, const Rows& rows, const Operands& in, const float* values, int n, float& longest,
-                Shift shift) {
+// Whether the tile weighs nothing in any row; shift(r): what row r subtracts from its scores. `longest` is found, by find(), when
+// first needed: where the biases alone are too large, as almost always where no tile can be skipped, nothing else is looked at.
+template <class Find, class Shift>
+bool weightless(const Plan& plan, int head, const Rows& rows, const Operands& in, float& longest, Find find, Shift shift) {
   for (int r = 0; r < rows.count; r++) {
     const Part& part = rows.parts[r];
     if (part.empty()) continue;
@@ -192,7 +191,7 @@ bool weightless(const Plan& plan, int head, const Rows& rows, const Operands& in
     bool nothing = scale > 0 && weightless(0, bias, scale, minus, all.last - 1, all.last) &&
                    weightless(0, bias, scale, minus, all.first, all.first + 1);
     if (!nothing) return false;
-    if (longest == not_yet) longest = longest_key(in, plan.zone_count(), rows.tile, values, n);
+    if (longest == not_yet) longest = find();
     const float most = query_length(in, plan.zone_count(), r) * longest;
     part.each([&](int a, int b) { nothing = nothing && weightless(most, bias, scale, minus, a, b); });
     if (!nothing) return false;

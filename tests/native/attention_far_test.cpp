@@ -149,7 +149,7 @@ TEST_CASE("steep biases of every kind: the reference's outputs, and to the bit w
       }
 }
 
-TEST_CASE("steep biases: queries that come after many keys, and keys packed part by part") {
+TEST_CASE("steep biases: queries that come after many keys, and keys packed tile by tile") {
   for (int table = 0; table < tables; table++)
     for (bool causal : {true, false}) {
       if (table == triangular && !causal) continue;
@@ -165,7 +165,7 @@ TEST_CASE("steep biases: queries that come after many keys, and keys packed part
       REQUIRE(open_table(middle, table));
       is_the_reference(middle);
       if (table != slopes && table != spikes && table != banned) continue;
-      AttentionCase wide(16, 900, causal ? 884 : 500, 1, 1, 1024, causal, 8);  // 384 keys of 1024 fit
+      AttentionCase wide(16, 900, causal ? 884 : 500, 1, 1, 1024, causal, 8);  // 384 keys of 1024 would fit
       REQUIRE(open_table(wide, table));
       is_the_reference(wide);
       wide.open_pattern([](int i, int n, std::vector<Interval>& out) { out.push_back({i - 250, std::min(n, i + 300)}); });
