@@ -28,7 +28,7 @@ const progress = meter('growth:');
 const lengths = doubling(256, longest), halfway = 512;
 const attention = (spec, law, note) => ({ by: 'length', spec, law, note, xs: lengths, setting: '1 head of 64', work: (length) => attending(spec, { length, heads: 1, headDim: 64 }) });
 const curves = [
-  { id: 'full', ...attention('nope', 2, 'past 4096 keys are packed part by part: memory stays') },
+  { id: 'full', ...attention('nope', 2, 'past 4096 keys are packed tile by tile: memory falls, and stays') },
   { id: 'window', ...attention('window:width=256', 1, 'until the window is full it is full attention') },
   { id: 'linear', ...attention('rope+linear_attention', 1, 'one matrix for each head, whatever the length') },
   { id: 'decode', by: 'tokens before', spec: 'nope', law: 1, note: 'memory is read once: where a cache ends the time bends', xs: lengths,

@@ -27,6 +27,8 @@ export const rows = [
   // The doors beside the same attention without any: what they cost.
   attention(1024, { id: 'attention 1024, doors', beside: 'nope', specs: ['nope', 'alibi', 'rope:pairing=half'] }),
   attention(16384, { id: 'attention 16384, window 256', beside: 'nope', specs: ['nope', 'window:width=256'], long: true }),
+  // Where far keys weigh nothing.
+  ...[4096, 16384].map((length) => attention(length, { id: `attention ${length}, ALiBi`, beside: 'nope', specs: ['nope', 'alibi'], long: true })),
   { id: 'rotate 4096×8×64', group: 'rotate', kind: 'rotate', length: 4096, heads, headDim, work: 2 * 4096 * width * 4 / 1e9, unit: 'GB/s' },
   { id: 'copy 4096×8×64', group: 'rotate', kind: 'copy', length: 4096, heads, headDim, work: 2 * 4096 * width * 4 / 1e9, unit: 'GB/s' },
   { id: 'sinusoidal table 8192×512', group: 'tables', kind: 'sinusoidal', length: 8192, width: 512, work: 8192 * 512 * 4 / 1e9, unit: 'GB/s' },
