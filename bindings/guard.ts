@@ -72,7 +72,7 @@ export function guarded(core: BareCore): Core {
 }
 
 function leftOut(): never {
-  throw new Error('what was loaded is for inference only: it neither trains nor audits; allowed: load() without inferenceOnly, which loads everything');
+  throw new Error('what was loaded is for inference only: it neither trains nor audits; allowed: load() without inferenceOnly, or another file than lengthwise-inference.wasm');
 }
 
 /** A trap, an abort, or a stack that overflowed (RangeError in V8 and JavaScriptCore, InternalError in Firefox). */

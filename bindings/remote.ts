@@ -13,7 +13,7 @@ import { LOAD_KEYS, locate, type LoadOptions, type Variant, type WorkerOptions }
 import { disposeKey, Handle } from './memory.js';
 import { GENERATE_KEYS, type GenerateOptions, type Precision } from './model.js';
 import type { EncodingSpec } from './spec.js';
-import type { StepInfo, StepShape } from './trainer.js';
+import type { StepInfo, StepShape, Trainer } from './trainer.js';
 import { startWorker, terminated, type Station } from './workers.js';
 import type { ModelHost } from './workshop.js';
 
@@ -136,8 +136,8 @@ export class RemoteModel {
 
   /** Gets ready to train, as {@link Model.trainer}. */
   async trainer(options?: TrainOptions): Promise<{ step(tokens: ArrayLike<number>, shape: StepShape): Promise<StepInfo> }> {
-    await ask(this.#station, () => this.#host.trainer(options));
-    return { step: (tokens, shape) => ask(this.#station, () => this.#host.step(tokens, shape)) };
+    const trainer = await ask(this.#station, () => this.#host.trainer(options)) as unknown as Remote<Trainer>;
+    return { step: (tokens, shape) => ask(this.#station, () => trainer.step(tokens, shape)) };
   }
 
   /** Continues a prompt, as {@link Model.generate}. */

@@ -11,7 +11,6 @@ import { load, type LoadOptions } from './load.js';
 import type { GenerateOptions, Model } from './model.js';
 import { Bench } from './run.js';
 import type { EncodingSpec } from './spec.js';
-import type { StepShape, Trainer } from './trainer.js';
 
 type Call = Omit<AttentionOptions, 'encoding'> & { encoding?: EncodingSpec };
 
@@ -67,7 +66,6 @@ export class Workshop {
 /** A model in a worker. Tokens are handed to a callback, which answers whether to go on. */
 export class ModelHost {
   readonly #model: Model;
-  #trainer: Trainer | undefined;
 
   constructor(model: Model) {
     this.#model = model;
@@ -82,15 +80,7 @@ export class ModelHost {
   losses(tokens: ArrayLike<number>) { return this.#model.losses(tokens); }
   save(options?: { training?: boolean; metadata?: Record<string, string> }) { return this.#model.save(options); }
   dispose() { this.#model.dispose(); }
-
-  trainer(options?: TrainOptions): void {
-    this.#trainer = this.#model.trainer(options);
-  }
-
-  step(tokens: ArrayLike<number>, shape: StepShape) {
-    if (!this.#trainer) throw new RangeError('the model has no trainer; call trainer() first');
-    return this.#trainer.step(tokens, shape);
-  }
+  trainer(options?: TrainOptions) { return proxy(this.#model.trainer(options)); }
 
   async generate(prompt: ArrayLike<number>, options: Omit<GenerateOptions, 'signal'>, take: (token: number) => Promise<boolean>) {
     for await (const token of this.#model.generate(prompt, options)) {

@@ -103,11 +103,16 @@ void four_rows(const Job& job, int h, int i, int n, int count, Interval tile, co
   if (rows.empty()) return;
   const float *q = job.q + n * W, *dout = job.out_gradient + n * W, *value_panels = job.value_panels + at * D;
   const Operands operands{q, job.block_size, job.key_panels, job.panels_size, D};
-  auto shift = [&](int r) {  // NaN if 0 · dp or 0 · delta might be
-    return job.lse[size_t(h) * job.in.queries + i + r] + 0 * (delta[n + r] + dot(dout + r * W, dout + r * W, W));
-  };
-  auto longest = [&] { return longest_key(operands, job.plan.zone_count(), tile, value_panels, round_up(tile.last - tile.first, panel) * D); };
-  if (job.longest && weightless(job.plan, h, rows, operands, job.longest[tile.first / tile_keys], longest, shift)) return;
+  if (job.longest) {
+    float shift[4], &longest = job.longest[tile.first / tile_keys];
+    for (int r = 0; r < count; r++)  // NaN if 0 · dp or 0 · delta might be
+      shift[r] = job.lse[size_t(h) * job.in.queries + i + r] + 0 * (delta[n + r] + dot(dout + r * W, dout + r * W, W));
+    if (weightless(job.plan, h, rows, operands, not_yet, shift)) {
+      if (longest == not_yet)
+        longest = longest_key(operands, job.plan.zone_count(), tile, value_panels, round_up(tile.last - tile.first, panel) * D);
+      if (weightless(job.plan, h, rows, operands, longest, shift)) return;
+    }
+  }
   raw_scores(job.plan, rows, operands, job.s, job.far, job.s_stride);
   dot_panels(dout, value_panels, D, rows.hull.first / panel, round_up(rows.hull.last, panel) / panel, job.ds, job.s_stride);
   for (int r = 0; r < count; r++) {

@@ -91,10 +91,14 @@ void four_rows(const Job& job, int h, int r, int n, int count, Interval tile, Ne
   float* acc = job.acc + n * W;
   const float* values = job.values + ptrdiff_t(tile.first - first) * W;
   const Operands operands{job.q + n * W, job.zone_q, job.panels - ptrdiff_t(first) * D, job.zone_keys, D};
-  auto longest = [&] { return need(), longest_key(operands, job.plan.zone_count(), tile, values, width * W); };
-  if (job.longest && weightless(job.plan, h, rows, operands, job.longest[tile.first / tile_keys], longest,
-                                [&](int i) { return job.running[n + i].max; }))
-    return;
+  if (job.longest) {
+    float shift[4], &longest = job.longest[tile.first / tile_keys];
+    for (int i = 0; i < count; i++) shift[i] = job.running[n + i].max;
+    if (weightless(job.plan, h, rows, operands, not_yet, shift)) {
+      if (longest == not_yet) need(), longest = longest_key(operands, job.plan.zone_count(), tile, values, width * W);
+      if (weightless(job.plan, h, rows, operands, longest, shift)) return;
+    }
+  }
   need();
   raw_scores(job.plan, rows, operands, job.s, job.far, job.s_stride);
   for (int i = 0; i < count; i++) {
@@ -127,16 +131,8 @@ Interval start(const Job& job, int h, int r, int count) {
   return all;
 }
 
-// f(first) for every `unit` of the keys: from the one that holds `key`, or is next to it, back to the first, then for the later.
-template <class F>
-void near_first(Interval keys, int unit, int key, F f) {
-  const int nearest = keys.first + std::max(std::min(key, keys.last - 1) - keys.first, 0) / unit * unit;
-  for (int first = nearest; first >= keys.first; first -= unit) f(first);
-  for (int first = nearest + unit; first < keys.last; first += unit) f(first);
-}
-
 // Keys, turned, into panels and values into rows.
-void pack(const Job& job, int kv, Interval keys) {
+[[gnu::noinline]] void pack(const Job& job, int kv, Interval keys) {
   const AttentionInput& in = job.in;
   pack_rows(in.value(kv, keys.first), in.v_stride, keys.last - keys.first, in.head_dim, 1, job.values);
   for (int t = keys.first; t < keys.last; t += tile_keys) {
@@ -152,19 +148,21 @@ void pack(const Job& job, int kv, Interval keys) {
   }
 }
 
-// Rows r … r + count − 1 meet these keys.
+// Rows r … r + count − 1 meet these keys: where near ones come first, from the tile of the last row back, then the later ones.
 void meet(const Job& job, int h, int r, int count, Interval keys) {
-  const int width = job.contents.empty() ? tile_keys : std::max(job.in.keys, 1);
-  const int nearest = job.longest ? job.in.offset + r + count - 1 : 0;
-  near_first({keys.first / width * width, keys.last}, width, nearest, [&](int t) {
-    const Interval tile{t, std::min(t + width, job.in.keys)};
+  const int width = job.contents.empty() ? tile_keys : std::max(job.in.keys, 1), begin = keys.first / width;
+  const int tiles = (keys.last + width - 1) / width - begin;
+  const int nearest = job.longest ? std::max(std::min((job.in.offset + r + count - 1) / width - begin, tiles - 1), 0) : 0;
+  for (int t = 0; t < tiles; t++) {
+    const int first = (begin + (t <= nearest ? nearest - t : t)) * width;
+    const Interval tile{first, std::min(first + width, job.in.keys)};
     bool packed = job.whole;
     auto need = [&] {
       if (!packed) pack(job, job.kv_head(h), tile);
       packed = true;
     };
     for (int n = 0; n < count; n += 4) four_rows(job, h, r + n, n, std::min(4, count - n), tile, need);
-  });
+  }
 }
 
 // One row, without packing.

@@ -40,7 +40,7 @@ inline float dot(const float* x, const float* y, int n) {
 }
 
 // rows [count][W] = factor · x
-inline void pack_rows(const float* x, ptrdiff_t stride, int count, int D, float factor, float* rows) {
+[[gnu::noinline]] inline void pack_rows(const float* x, ptrdiff_t stride, int count, int D, float factor, float* rows) {
   const int W = padded(D);
   for (int t = 0; t < count; t++, x += stride, rows += W) {
     copy(x, D, factor, rows);
@@ -178,22 +178,20 @@ inline float query_length(const Operands& in, int zones, int r) {
   return std::sqrt(top) + 0 * sum;
 }
 
-// Whether the tile weighs nothing in any row; shift(r): what row r subtracts from its scores. `longest` is found, by find(), when
-// first needed: where the biases alone are too large, as almost always where no tile can be skipped, nothing else is looked at.
-template <class Find, class Shift>
-bool weightless(const Plan& plan, int head, const Rows& rows, const Operands& in, float& longest, Find find, Shift shift) {
+// Whether the tile weighs nothing in any row; shift[r]: what row r subtracts from its scores. Where `longest` is not known yet:
+// whether the biases of the first and the last key allow that, which is all that is looked at where no tile can be skipped.
+[[gnu::noinline]] inline bool weightless(const Plan& plan, int head, const Rows& rows, const Operands& in, float longest,
+                                         const float* shift) {
   for (int r = 0; r < rows.count; r++) {
     const Part& part = rows.parts[r];
     if (part.empty()) continue;
     const float *bias = row_bias(plan, head, rows.query + r, rows.tile.first), scale = row_scale(plan, head, rows.query + r);
-    const float minus = shift(r);
+    const float most = longest == not_yet ? 0 : query_length(in, plan.zone_count(), r) * longest;
+    bool nothing = scale > 0;
+    auto look = [&](int a, int b) { nothing = nothing && weightless(most, bias, scale, shift[r], a, b); };
     const Interval all = part.hull();
-    bool nothing = scale > 0 && weightless(0, bias, scale, minus, all.last - 1, all.last) &&
-                   weightless(0, bias, scale, minus, all.first, all.first + 1);
-    if (!nothing) return false;
-    if (longest == not_yet) longest = find();
-    const float most = query_length(in, plan.zone_count(), r) * longest;
-    part.each([&](int a, int b) { nothing = nothing && weightless(most, bias, scale, minus, a, b); });
+    if (longest == not_yet) look(all.last - 1, all.last), look(all.first, all.first + 1);
+    else part.each(look);
     if (!nothing) return false;
   }
   return true;

@@ -159,7 +159,7 @@ inline float exponentials(float* s, float shift, int a, int b) {
   return simd::sum(sum);
 }
 // Whether all of these would be 0 if no raw score were above `most`. NaN: no.
-inline bool weightless(float most, const float* bias, float row_scale, float shift, int a, int b) {
+[[gnu::noinline]] inline bool weightless(float most, const float* bias, float row_scale, float shift, int a, int b) {
   const f32x4 raw = simd::splat(most), scale = simd::splat(row_scale), minus = simd::splat(shift);
   for (int j = a; j < b; j += 4) {
     const f32x4 x = scaled(unscaled(raw, bias, j), scale, nullptr, j) - minus, least = simd::splat(simd::softmax_least);

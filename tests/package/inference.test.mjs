@@ -9,7 +9,7 @@ import { load as loadRemote } from '../../dist/remote.js';
 const shape = { heads: 4, kvHeads: 2, headDim: 8, width: 32, trainedLength: 16 };
 const wave = (count, step) => Float32Array.from({ length: count }, (_, i) => Math.sin(step * i) * 1.5);
 const tokens = Int32Array.from({ length: 24 }, (_, i) => (i * 7) % 11);
-const refused = { name: 'Error', message: /inference only.*neither trains nor audits.*load\(\) without inferenceOnly/ };
+const refused = { name: 'Error', message: /inference only.*neither trains nor audits.*load\(\) without inferenceOnly.*lengthwise-inference\.wasm/ };
 
 const { variant: best } = await load();
 for (const variant of new Set(['simd', best])) {

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { Lengthwise } from '../../dist/engine.js';
 import { DisposedError, FormatError, load, readSafetensors, writeSafetensors } from '../../dist/index.js';
 import { loadCore } from '../../dist/load.js';
+import { load as loadRemote } from '../../dist/remote.js';
 import { checkpoint, tokenizerFile } from './llama2-files.mjs';
 
 const lw = await load({ variant: 'simd' });
@@ -82,6 +83,20 @@ test('training ends a generation, a new trainer the one before', async () => {
   assert.throws(() => model.trainer({ steps: -1 }), RangeError);
   assert.equal(other.step(batch, shape).step, 1, 'one that could not be made changes nothing');
   model.dispose();
+  assert.throws(() => other.step(batch, shape), DisposedError);
+});
+
+test('a new trainer ends the one before in a worker too', async () => {
+  const remote = await loadRemote();
+  try {
+    const model = await remote.model(SMALL), trainer = await model.trainer(), other = await model.trainer({ learningRate: 1e-2 });
+    await assert.rejects(trainer.step(batch, shape), /another trainer/);
+    assert.equal((await other.step(batch, shape)).step, 1);
+    await model.dispose();
+    await assert.rejects(other.step(batch, shape), DisposedError);
+  } finally {
+    remote.terminate();
+  }
 });
 
 test('a generation that cannot start leaves the one under way alone', async () => {
