@@ -31,11 +31,11 @@ for (const line of stepRates(await load())) console.log(line);
 
 if (process.argv.includes('--browsers')) {
   const script = `import { load } from '/dist/index.js'; import { stepRates } from '/tests/bench/steps.js';
-    const started = performance.now(); const lw = await load(); const ready = performance.now() - started;
-    document.title = ['load to ready: ' + ready.toFixed(1) + ' ms', ...stepRates(lw)].join(' | ');`;
+    const inferenceOnly = location.search === '?inference', started = performance.now(), lw = await load({ inferenceOnly }), time = performance.now() - started;
+    document.title = ['load(' + (inferenceOnly ? '{ inferenceOnly: true }' : '') + ') to ready: ' + time.toFixed(1) + ' ms', ...(inferenceOnly ? [] : stepRates(lw))].join(' | ');`;
   const types = { js: 'text/javascript', mjs: 'text/javascript', wasm: 'application/wasm' };
   const server = createServer(({ url }, response) => {
-    if (url === '/') return response.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html><script type="module" src="/script.js"></script>');
+    if (url.split('?')[0] === '/') return response.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html><script type="module" src="/script.js"></script>');
     if (url === '/script.js') return response.writeHead(200, { 'content-type': 'text/javascript' }).end(script);
     if (!/^\/(dist|tests\/bench)\/[\w.-]+$/.test(url)) return response.writeHead(404).end();
     response.writeHead(200, { 'content-type': types[url.split('.').pop()] }).end(readFileSync(new URL(`../..${url}`, import.meta.url)));
@@ -43,10 +43,13 @@ if (process.argv.includes('--browsers')) {
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
   for (const browser of browsers()) {
     if (browser.skip) { console.log(`${browser.name}: ${browser.skip}`); continue; }
-    const page = await browser.open(`http://127.0.0.1:${server.address().port}/`);
-    await page.waitFor(() => document.title !== '', { timeout: 300_000 });
-    console.log(`${browser.name}\n${(await page.evaluate(() => document.title)).replaceAll(' | ', '\n')}`);
-    await page.close();
+    console.log(browser.name);
+    for (const query of ['?inference', '']) { // a browser each, which has compiled nothing yet
+      const page = await browser.open(`http://127.0.0.1:${server.address().port}/${query}`);
+      await page.waitFor(() => document.title !== '', { timeout: 300_000 });
+      console.log((await page.evaluate(() => document.title)).replaceAll(' | ', '\n'));
+      await page.close();
+    }
   }
   server.close();
 }
